@@ -34,7 +34,7 @@ export function validateList<T>(
   ];
 }
 
-/** The same for items with unique keys. */
+/** The same for items with unique keys; `show` returns what errors show of a key. */
 export function validateSet<T>(
   items: readonly T[] | undefined,
   most: number,
@@ -42,6 +42,7 @@ export function validateSet<T>(
   validate: ValidateItem<T>,
   keyOf: (item: T) => string,
   member = "",
+  show: (key: string) => unknown = (key) => key,
 ): readonly FieldError[] {
   const seen = new Set<string>();
   return [
@@ -49,7 +50,7 @@ export function validateSet<T>(
     ...validateEach(items ?? [], (item, i) => {
       const key = keyOf(item);
       const at = member === "" ? index(path, i) : `${index(path, i)}.${member}`;
-      return seen.size === seen.add(key).size ? [duplicateField(at, key)] : [];
+      return seen.size === seen.add(key).size ? [duplicateField(at, show(key))] : [];
     }),
   ];
 }
@@ -77,7 +78,7 @@ function shorten(text: string, most: number): string {
 export function validatePoolName(name: string, path: string): readonly FieldError[] {
   if (name === "") return [requiredField(path)];
   return [
-    ...(name.length > POOL_NAME_MAX ? [tooLong(path, POOL_NAME_MAX)] : []),
+    ...(Buffer.byteLength(name) > POOL_NAME_MAX ? [tooLong(path, POOL_NAME_MAX)] : []),
     ...validateEach(name.split("/"), (part) => validateName(path, part, dns1123Subdomain)),
   ];
 }
@@ -110,8 +111,10 @@ const IDENTIFIER_MESSAGE =
 
 function validateIdentifier(id: string, path: string): readonly FieldError[] {
   return [
-    ...(id.length > ID_MAX ? [tooLong(path, ID_MAX)] : []),
-    ...(IDENTIFIER.test(id) ? [] : [invalidField(path, id, IDENTIFIER_MESSAGE)]),
+    ...(Buffer.byteLength(id) > ID_MAX ? [tooLong(path, ID_MAX)] : []),
+    ...(IDENTIFIER.test(id)
+      ? []
+      : [{ type: "FieldValueTypeInvalid" as const, field: path, badValue: id, detail: IDENTIFIER_MESSAGE }]),
   ];
 }
 

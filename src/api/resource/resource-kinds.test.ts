@@ -1,5 +1,5 @@
 import t from "tap";
-import type { FieldError } from "../../schema/validation/field-error.ts";
+import { type FieldError, renderFieldError } from "../../schema/validation/field-error.ts";
 import { deviceClassKind } from "./device-class/kind.ts";
 import { deviceTaintRuleKind } from "./device-taint-rule/kind.ts";
 import { alphaResourceSliceKind, betaResourceSliceKind, flatResourceClaimKinds } from "./flat-versions/kinds.ts";
@@ -103,6 +103,51 @@ t.test("allocations name requests, and reservations and device status need them"
   t.match(errors({ allocation, devices: [{ ...device, networkData }] }), [
     /interfaceName/,
     /valid address in CIDR form/,
+  ]);
+});
+
+t.test("errors show the identity of a device without quotes", async (t) => {
+  const { strategy } = resourceClaimKind.subresources[0]!;
+  const errors = (next: ResourceClaimStatus) =>
+    (strategy?.validateUpdate?.(withStatus(next), withStatus({})) ?? []).map(renderFieldError);
+  t.match(errors({ allocation, devices: [{ ...device, device: "gpu-1" }] }), [
+    /^Invalid value: gpu.example.com\/n1\/gpu-1: must be an allocated device in the claim$/,
+  ]);
+  t.match(errors({ allocation, devices: [device, device] }), [/^Duplicate value: gpu.example.com\/n1\/gpu-0$/]);
+});
+
+t.test("a claim that is being deleted keeps its reservations, in any order of their fields", async (t) => {
+  const { strategy } = resourceClaimKind.subresources[0]!;
+  const leaving = (entry: typeof consumer) => ({
+    ...withStatus({ allocation, reservedFor: [entry] }),
+    metadata: { name: "c", namespace: "default", deletionTimestamp: NOW },
+  });
+  const { resource, name, uid } = consumer;
+  const reordered = { uid, name, resource };
+  t.same(strategy?.validateUpdate?.(leaving(reordered), leaving(consumer)), []);
+  t.match(shown(strategy?.validateUpdate?.(leaving({ ...consumer, name: "q" }), leaving(consumer))), [
+    /new entries may not be added/,
+  ]);
+});
+
+t.test("a name of an attribute that is no C identifier is of an invalid type", async (t) => {
+  const found = resourceClaimKind.strategy.validate?.({
+    ...claim(request),
+    spec: { devices: { requests: [request], constraints: [{ matchAttribute: "gpu.example.com/a-b" }] } },
+  });
+  t.match(found, [{ type: "FieldValueTypeInvalid", field: "spec.devices.constraints[0].matchAttribute" }]);
+});
+
+t.test("limits of text count bytes, as in Kubernetes", async (t) => {
+  const { strategy } = resourceClaimKind.subresources[0]!;
+  const errors = (networkData: object) =>
+    shown(
+      strategy?.validateUpdate?.(withStatus({ allocation, devices: [{ ...device, networkData }] }), withStatus({})),
+    );
+  t.same(errors({ interfaceName: "é".repeat(128), hardwareAddress: "é".repeat(64) }), []);
+  t.match(errors({ interfaceName: "é".repeat(129), hardwareAddress: "é".repeat(65) }), [
+    /networkData.interfaceName/,
+    /networkData.hardwareAddress/,
   ]);
 });
 

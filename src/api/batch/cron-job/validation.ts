@@ -12,7 +12,7 @@ const NAME_MAX = 52;
 export function validateCronJob({ metadata, spec }: CronJob, previous: CronJob | undefined): readonly FieldError[] {
   if (spec === undefined) return [];
   const name = metadata?.name ?? "";
-  const long = previous === undefined && name.length > NAME_MAX;
+  const long = previous === undefined && Buffer.byteLength(name) > NAME_MAX;
   return [
     ...validateSchedule(spec, previous?.spec),
     ...validateNonNegativeFields(spec, "spec", ["startingDeadlineSeconds"]),

@@ -15,13 +15,13 @@ export function validateSignerName(text: string, path: string): readonly FieldEr
   }
   const labels = domain.split(".");
   return [
-    ...(domain.length > DOMAIN_MAX ? [tooLong(path, DOMAIN_MAX)] : []),
+    ...(Buffer.byteLength(domain) > DOMAIN_MAX ? [tooLong(path, DOMAIN_MAX)] : []),
     ...firstInvalidLabel(labels, dns1123Label, domain, path),
     ...(labels.length < 2
       ? [invalidField(path, domain, "should be a domain with at least two segments separated by dots")]
       : []),
     ...firstInvalidLabel(name.split("."), dns1123Subdomain, name, path),
-    ...(text.length > SIGNER_MAX ? [tooLong(path, SIGNER_MAX)] : []),
+    ...(Buffer.byteLength(text) > SIGNER_MAX ? [tooLong(path, SIGNER_MAX)] : []),
   ];
 }
 

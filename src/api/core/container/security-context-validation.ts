@@ -134,14 +134,15 @@ function windowsUserProblems(name: string): readonly string[] {
   if (parts.length > 2) return [" cannot contain more than one backslash"];
   const [domain, user = ""] = parts.length === 2 ? parts : [undefined, parts[0]];
   const problems: string[] = [];
-  if (domain !== undefined && domain.length >= DOMAIN_MAX) {
+  if (domain !== undefined && Buffer.byteLength(domain) >= DOMAIN_MAX) {
     problems.push(`'s Domain length must be under ${DOMAIN_MAX} characters`);
   }
   if (domain !== undefined && !NETBIOS.test(domain) && !DNS_DOMAIN.test(domain)) {
     problems.push("'s Domain doesn't match the NetBIOS nor the DNS format");
   }
   if (user === "") problems.push("'s User cannot be empty");
-  else if (user.length > USER_MAX) problems.push(`'s User length must not be longer than ${USER_MAX} characters`);
+  else if (Buffer.byteLength(user) > USER_MAX)
+    problems.push(`'s User length must not be longer than ${USER_MAX} characters`);
   else if (/["/\\:;|=,+*?<>@[\]]/.test(user)) {
     problems.push("'s User cannot contain the following characters: \"/\\:;|=,+*?<>@[]");
   } else if (/^[. ]+$/.test(user)) problems.push("'s User cannot contain only periods or spaces");

@@ -162,7 +162,7 @@ export const validateQuobyte: Check<QuobyteVolumeSource> = ({ registry, tenant =
   const errors: FieldError[] = [];
   const at = child(path, "registry");
   if (registry === "") errors.push(requiredField(at, HOSTS));
-  else if (tenant.length > QUOBYTE_TENANT_MAX) {
+  else if (Buffer.byteLength(tenant) > QUOBYTE_TENANT_MAX) {
     errors.push(requiredField(child(path, "tenant"), "must be a UUID and may not exceed a length of 64 characters"));
   } else {
     const bad = registry.split(",").filter((pair) => !/^(?:[^:[\]]*|\[[^[\]]*\]):[^:[\]]*$/.test(pair));
@@ -233,7 +233,7 @@ const DRIVER_NAME_MAX = 63;
 export function validateDriverName(driver: string, path: string): readonly FieldError[] {
   return [
     ...(driver === "" ? [requiredField(path)] : []),
-    ...(driver.length > DRIVER_NAME_MAX ? [tooLong(path, DRIVER_NAME_MAX)] : []),
+    ...(Buffer.byteLength(driver) > DRIVER_NAME_MAX ? [tooLong(path, DRIVER_NAME_MAX)] : []),
     ...dns1123Subdomain(driver.toLowerCase()).map((problem) => invalidField(path, driver, problem)),
   ];
 }

@@ -3,10 +3,12 @@ import {
   type FieldError,
   forbiddenField,
   invalidField,
+  invalidUnquoted,
   notSupported,
   requiredField,
   tooLong,
   tooMany,
+  unquoted,
 } from "../../../schema/validation/field-error.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
 import { validateNodeSelector } from "../../core/pod-spec/scheduling-validation.ts";
@@ -199,6 +201,7 @@ export function validateClaimStatusUpdate(next: ResourceClaim, previous: Resourc
       (device, at) => validateDeviceStatus(device, at, allocated),
       deviceId,
       "deviceID",
+      unquoted,
     ),
     ...validateReservations(next, previous),
   ];
@@ -220,11 +223,18 @@ function validateReservations(next: ResourceClaim, previous: ResourceClaim): rea
   if (reservedFor.length === 0) return [];
   if (allocation === undefined) return [forbiddenField(at, "may not be specified when `allocated` is not set")];
   if (next.metadata?.deletionTimestamp === undefined) return [];
-  const known = new Set((previous.status?.reservedFor ?? []).map((consumer) => JSON.stringify(consumer)));
-  if (reservedFor.every((consumer) => known.has(JSON.stringify(consumer)))) return [];
+  const known = new Set((previous.status?.reservedFor ?? []).map(consumerKey));
+  if (reservedFor.every((consumer) => known.has(consumerKey(consumer)))) return [];
   return [
     forbiddenField(at, "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"),
   ];
+}
+
+type Consumer = NonNullable<ResourceClaimStatus["reservedFor"]>[number];
+
+/** All fields in one order: stored entries and those of the request can have different ones. */
+function consumerKey({ apiGroup = "", resource, name, uid }: Consumer): string {
+  return JSON.stringify([apiGroup, resource, name, uid]);
 }
 
 function deviceId({ driver, pool, device }: Pick<AllocatedDeviceStatus, "driver" | "pool" | "device">): string {
@@ -285,7 +295,7 @@ function validateDeviceStatus(
     ...validateLabelName(device, `${path}.device`),
     ...(allocated.has(deviceId(status))
       ? []
-      : [invalidField(path, deviceId(status), "must be an allocated device in the claim")]),
+      : [invalidUnquoted(path, deviceId(status), "must be an allocated device in the claim")]),
     ...(conditions.length > CONDITIONS_MAX ? [tooMany(`${path}.conditions`, conditions.length, CONDITIONS_MAX)] : []),
     ...validateConditions(conditions, `${path}.conditions`),
     ...(data === undefined ? [] : validateParameters(data, `${path}.data`, false, STATUS_DATA_BYTES_MAX)),
@@ -298,8 +308,10 @@ function validateNetworkData(
   path: string,
 ): readonly FieldError[] {
   return [
-    ...(interfaceName.length > INTERFACE_NAME_MAX ? [tooLong(`${path}.interfaceName`, INTERFACE_NAME_MAX)] : []),
-    ...(hardwareAddress.length > HARDWARE_ADDRESS_MAX
+    ...(Buffer.byteLength(interfaceName) > INTERFACE_NAME_MAX
+      ? [tooLong(`${path}.interfaceName`, INTERFACE_NAME_MAX)]
+      : []),
+    ...(Buffer.byteLength(hardwareAddress) > HARDWARE_ADDRESS_MAX
       ? [tooLong(`${path}.hardwareAddress`, HARDWARE_ADDRESS_MAX)]
       : []),
     ...validateSet(ips, IPS_MAX, `${path}.ips`, validateInterfaceAddress, (ip) => ip),

@@ -252,7 +252,9 @@ function validateAttribute(attribute: DeviceAttribute, path: string): readonly F
   const values = Object.values(attribute).filter((value) => value !== undefined);
   const one = "exactly one value must be specified";
   return [
-    ...(text !== undefined && text.length > ATTRIBUTE_MAX ? [tooLong(`${path}.string`, ATTRIBUTE_MAX)] : []),
+    ...(text !== undefined && Buffer.byteLength(text) > ATTRIBUTE_MAX
+      ? [tooLong(`${path}.string`, ATTRIBUTE_MAX)]
+      : []),
     ...(version === undefined ? [] : validateVersion(version, `${path}.version`)),
     ...(values.length === 0 ? [requiredField(path, one)] : []),
     ...(values.length > 1 ? [invalidField(path, unquoted(JSON.stringify(attribute)), one)] : []),
@@ -264,6 +266,6 @@ function validateVersion(version: string, path: string): readonly FieldError[] {
     ...(SEMANTIC_VERSION.test(version)
       ? []
       : [invalidField(path, version, "must be a string compatible with semver.org spec 2.0.0")]),
-    ...(version.length > ATTRIBUTE_MAX ? [tooLong(path, ATTRIBUTE_MAX)] : []),
+    ...(Buffer.byteLength(version) > ATTRIBUTE_MAX ? [tooLong(path, ATTRIBUTE_MAX)] : []),
   ];
 }

@@ -34,7 +34,9 @@ function validateDriver({ name, nodeID, allocatable }: CSINodeDriver, path: stri
   return [
     ...validateDriverName(name, child(path, "name")),
     ...(nodeID === "" ? [requiredField(id)] : []),
-    ...(nodeID.length > NODE_ID_MAX ? [invalidField(id, nodeID, `must be ${NODE_ID_MAX} characters or less`)] : []),
+    ...(Buffer.byteLength(nodeID) > NODE_ID_MAX
+      ? [invalidField(id, nodeID, `must be ${NODE_ID_MAX} characters or less`)]
+      : []),
     ...(count === undefined || count >= 0
       ? []
       : [invalidField(child(path, "allocatable.count"), count, "must be greater than or equal to 0")]),
