@@ -11,7 +11,7 @@ export function validateLease({ spec = {} }: Lease): readonly FieldError[] {
     ...validateNonNegative(leaseTransitions, "spec.leaseTransitions"),
     ...(strategy === undefined ? [] : validateElectionStrategy(strategy, "spec.strategy.strategy")),
     ...(preferredHolder !== "" && !strategy
-      ? [forbiddenField("spec.preferredHolder", "may only be specified when `strategy` is defined")]
+      ? [forbiddenField("spec.preferredHolder", "may only be specified if `strategy` is defined")]
       : []),
   ];
 }
