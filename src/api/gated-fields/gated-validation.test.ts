@@ -30,6 +30,17 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    gate: "VolumeAttributesClass",
+    value: true,
+    resource: "pods",
+    object: pod({
+      volumes: ["gold", "", "Not/valid"].map((volumeAttributesClassName) => ({
+        ephemeral: { volumeClaimTemplate: { spec: { volumeAttributesClassName } } },
+      })),
+    }),
+    errors: [["spec.volumes[2].ephemeral.volumeClaimTemplate.spec.volumeAttributesClassName", /RFC 1123 subdomain/]],
+  },
+  {
     gate: "RelaxedDNSSearchValidation",
     value: false,
     resource: "deployments",

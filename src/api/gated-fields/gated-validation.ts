@@ -50,6 +50,12 @@ const podSpecRules: readonly GatedRule[] = [
     problems: (seconds, spec) => (Number(seconds) === 0 ? [zeroSleepProblem(spec)] : []),
     reportsParent: true,
   },
+  {
+    gate: "VolumeAttributesClass",
+    while: true,
+    paths: ["volumes[].ephemeral.volumeClaimTemplate.spec.volumeAttributesClassName"],
+    problems: dns1123Subdomain,
+  },
   strictIps("hostAliases[].ip", "dnsConfig.nameservers[]"),
 ];
 
