@@ -79,6 +79,16 @@ t.test("a data source of another namespace is dropped as a whole", async (t) => 
   t.equal(drop(own, undefined), own);
 });
 
+t.test("an empty text is dropped like any other value", async (t) => {
+  const drop = createDropDisabledFields(kindOf("persistentvolumeclaims"), without("VolumeAttributesClass"))!;
+  for (const name of ["", "gold"]) {
+    t.same(drop(objectWith("spec.volumeAttributesClassName", name), undefined), { spec: {} }, name);
+  }
+  const stored = objectWith("spec.volumeAttributesClassName", "gold");
+  const next = objectWith("spec.volumeAttributesClassName", "");
+  t.equal(drop(next, stored), next, "the stored claim has a class");
+});
+
 t.test("fields of another version are those of the storage version", async (t) => {
   const hpa = kinds.find(({ plural, version }) => plural === "horizontalpodautoscalers" && version === "v1")!;
   const drop = createDropDisabledFields(hpa, without("HPAConfigurableTolerance"))!;

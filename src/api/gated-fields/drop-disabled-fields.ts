@@ -40,7 +40,8 @@ function compileRule({ rule, scope }: ScopedRule): Step {
   }
   const { replacement, prunes = false } = rule;
   return (next, previous) => {
-    const found = paths.filter((path) => hasField(next, path));
+    // An empty text is a value of a pointer field.
+    const found = paths.filter((path) => hasField(next, path, true));
     if (found.length === 0 || isUsed(previous)) return next;
     return found.reduce((object, path) => replaceField(object, path, () => replacement, prunes), next);
   };

@@ -17,14 +17,14 @@ export function parseFieldPath(text: string): FieldPath {
   });
 }
 
-/** Whether the field is set at one of the places that the path leads to. */
-export function hasField(value: unknown, path: FieldPath, from = 0): boolean {
+/** Whether the field is set at one of the places that the path leads to; `emptyText` is whether a text may be empty. */
+export function hasField(value: unknown, path: FieldPath, emptyText = false, from = 0): boolean {
   const step = path[from];
-  if (step === undefined) return isSet(value);
+  if (step === undefined) return isSet(value) || (emptyText && value === "");
   const member = memberOf(value, step.name);
   if (member === undefined || member === null) return false;
-  if (!step.isList) return hasField(member, path, from + 1);
-  return Array.isArray(member) && member.some((item) => hasField(item, path, from + 1));
+  if (!step.isList) return hasField(member, path, emptyText, from + 1);
+  return Array.isArray(member) && member.some((item) => hasField(item, path, emptyText, from + 1));
 }
 
 /** Empty lists and texts count as absent, as in Go. */
