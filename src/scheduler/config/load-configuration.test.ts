@@ -49,6 +49,9 @@ t.test("mistakes are errors with their path", async (t) => {
   const cases: readonly (readonly [object, RegExp])[] = [
     [{ apiVersion: "kubescheduler.config.k8s.io/v1beta3" }, /no kind "KubeSchedulerConfiguration" is registered/],
     [{ unknown: 1 }, /unknown field "unknown"/],
+    [{ parallelism: 0 }, /^parallelism: Invalid value: 0: should be an integer value greater than zero$/],
+    [{ parallelism: -1 }, /parallelism: Invalid value: -1: should be an integer value greater than zero/],
+    [{ clientConnection: { burst: -1 } }, /clientConnection\.burst: Invalid value: -1: must be non-negative/],
     [{ percentageOfNodesToScore: 101 }, /percentageOfNodesToScore: Invalid value: 101: not in valid range/],
     [{ podInitialBackoffSeconds: 5, podMaxBackoffSeconds: 2 }, /podMaxBackoffSeconds: Invalid value: 2/],
     [{ profiles: [{ schedulerName: "a" }, { schedulerName: "a" }] }, /profiles\[1\]\.schedulerName: Duplicate value/],

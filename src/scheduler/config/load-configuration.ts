@@ -45,7 +45,8 @@ export function parseConfiguration(value: unknown, scoresCapacity = false): Load
     podMaxBackoffSeconds: raw.podMaxBackoffSeconds ?? 10,
     unschedulableMaxMs: defaultConfiguration.unschedulableMaxMs,
   };
-  validateConfiguration(scheduler, scoresCapacity);
+  const settings = { parallelism: raw.parallelism ?? 1, burst: raw.clientConnection?.burst ?? 0 };
+  validateConfiguration(scheduler, settings, scoresCapacity);
   return { scheduler, leaderElection: raw.leaderElection ?? {}, connection: raw.clientConnection ?? {} };
 }
 

@@ -3,9 +3,22 @@ import type { PluginArgs } from "../plugins/registry.ts";
 import type { ShapePoint } from "../plugins/resources/scoring-strategy.ts";
 import type { ExtenderConfiguration, ProfileConfiguration, SchedulerConfiguration } from "./configuration.ts";
 
+/** Settings beside those of `SchedulerConfiguration`. */
+export interface CheckedSettings {
+  readonly parallelism: number;
+  /** Of the connection to the API server. */
+  readonly burst: number;
+}
+
 /** Throws an error that lists all problems. */
-export function validateConfiguration(config: SchedulerConfiguration, scoresCapacity: boolean): void {
+export function validateConfiguration(
+  config: SchedulerConfiguration,
+  { parallelism, burst }: CheckedSettings,
+  scoresCapacity: boolean,
+): void {
   const problems = [
+    ...(burst >= 0 ? [] : [invalid("clientConnection.burst", burst, "must be non-negative")]),
+    ...(parallelism > 0 ? [] : [invalid("parallelism", parallelism, "should be an integer value greater than zero")]),
     ...checkPercentage("percentageOfNodesToScore", config.percentageOfNodesToScore),
     ...(config.podInitialBackoffSeconds > 0
       ? []
