@@ -194,7 +194,7 @@ function servingEffects(subject: ComponentSubject) {
       const everything = "--authorization-always-allow-paths=/*";
       const { get } = await serve(subject, t, everything, "--contention-profiling");
       const without = await serve(subject, t, everything);
-      blockEventLoop(100);
+      await blockEventLoop(100);
       t.match((await get("/debug/pprof/block?debug=1")).body, /event loop late by/);
       t.notMatch((await without.get("/debug/pprof/block?debug=1")).body, /event loop late by/);
     },

@@ -69,7 +69,7 @@ export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: () => withFreePort("port", { ...servingFlags, "contention-profiling": "true" }),
     async verify(t, agent) {
       const { port } = await agent.start();
-      blockEventLoop(100);
+      await blockEventLoop(100);
       const { status, body } = await get(port, { path: "/debug/pprof/block?debug=1" });
       t.equal(status, 200);
       t.match(body, /event loop late by/);

@@ -229,7 +229,7 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
   "contention-profiling": async (t) => {
     await using server = await startServer({ "contention-profiling": "true" });
     await using without = await startServer();
-    blockEventLoop(100);
+    await blockEventLoop(100);
     t.match((await server.send("GET /debug/pprof/block?debug=1")).json, /event loop late by/);
     const empty = await without.send("GET /debug/pprof/block?debug=1");
     t.match(empty, { status: 200, json: "--- contention:" });
