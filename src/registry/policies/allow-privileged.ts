@@ -52,17 +52,14 @@ interface Finding {
 }
 
 function findPrivileged(spec: PodSpec, path: string): readonly Finding[] {
-  const containers = [...containersWithPaths(spec, path)];
-  const isHostProcess =
-    spec.securityContext?.windowsOptions?.hostProcess === true ||
-    containers.some(({ container }) => container.securityContext?.windowsOptions?.hostProcess === true);
-  return [
-    ...containers
-      .filter(({ container }) => container.securityContext?.privileged === true)
-      .map(({ container, at }) => ({
-        name: container.name,
-        error: forbiddenField(`${at}.securityContext.privileged`, DETAIL),
-      })),
-    ...(isHostProcess ? [{ name: "", error: forbiddenField(path, `hostProcess containers are ${DETAIL}`) }] : []),
-  ];
+  const findings: Finding[] = [];
+  let isHostProcess = spec.securityContext?.windowsOptions?.hostProcess === true;
+  for (const each of containersWithPaths(spec, path)) {
+    const { name, securityContext } = each.container;
+    isHostProcess ||= securityContext?.windowsOptions?.hostProcess === true;
+    if (securityContext?.privileged !== true) continue;
+    findings.push({ name, error: forbiddenField(`${each.at}.securityContext.privileged`, DETAIL) });
+  }
+  if (isHostProcess) findings.push({ name: "", error: forbiddenField(path, `hostProcess containers are ${DETAIL}`) });
+  return findings;
 }

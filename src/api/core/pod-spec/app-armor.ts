@@ -60,10 +60,12 @@ function setProfilesFromAnnotations(spec: PodSpec, annotations: Readonly<Record<
 /** For the pod as the client sent it: once both are set, the original is unknown. */
 export function appArmorWarnings({ metadata, spec }: Pod): readonly string[] {
   if (spec === undefined || spec.os?.name === "windows") return [];
-  return [...containersWithPaths(spec, "")].flatMap(({ container }) => {
+  const warnings: string[] = [];
+  for (const { container } of containersWithPaths(spec, "")) {
     const name = `${APP_ARMOR}${container.name}`;
     const annotation = metadata?.annotations?.[name];
-    if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) return [];
-    return parseProfile(annotation) === undefined ? [] : [appArmorWarning("metadata.annotations", name)];
-  });
+    if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) continue;
+    if (parseProfile(annotation) !== undefined) warnings.push(appArmorWarning("metadata.annotations", name));
+  }
+  return warnings;
 }

@@ -26,16 +26,18 @@ interface Rule {
   readonly peersAt: string;
 }
 
-function rulesOf({ spec }: NetworkPolicy): readonly Rule[] {
-  const ingress = (spec?.ingress ?? []).map((rule, i): Rule => {
+/** The rules that have ports or peers, one at a time: a policy may have tens of thousands. */
+function* rulesOf({ spec }: NetworkPolicy): Generator<Rule, void> {
+  for (const [i, { ports = [], from = [] }] of (spec?.ingress ?? []).entries()) {
+    if (ports.length === 0 && from.length === 0) continue;
     const at = index("spec.ingress", i);
-    return { at, ports: rule.ports ?? [], peers: rule.from ?? [], peersAt: child(at, "from") };
-  });
-  const egress = (spec?.egress ?? []).map((rule, i): Rule => {
+    yield { at, ports, peers: from, peersAt: child(at, "from") };
+  }
+  for (const [i, { ports = [], to = [] }] of (spec?.egress ?? []).entries()) {
+    if (ports.length === 0 && to.length === 0) continue;
     const at = index("spec.egress", i);
-    return { at, ports: rule.ports ?? [], peers: rule.to ?? [], peersAt: child(at, "to") };
-  });
-  return [...ingress, ...egress];
+    yield { at, ports, peers: to, peersAt: child(at, "to") };
+  }
 }
 
 export function validateNetworkPolicy(policy: NetworkPolicy, previous?: NetworkPolicy): readonly FieldError[] {
@@ -130,14 +132,16 @@ function validateTypes(types: readonly string[]): readonly FieldError[] {
 
 /** Warnings for IP blocks that are not canonical. */
 export function networkPolicyWarnings(policy: NetworkPolicy): readonly string[] {
-  return rulesOf(policy).flatMap(({ peers, peersAt }) =>
-    peers.flatMap(({ ipBlock }, i) => {
+  const warnings: string[] = [];
+  for (const { peers, peersAt } of rulesOf(policy)) {
+    for (const [i, { ipBlock }] of peers.entries()) {
+      if (ipBlock === undefined) continue;
       const path = child(index(peersAt, i), "ipBlock");
-      const except = ipBlock?.except ?? [];
-      return [
-        ...cidrWarnings(ipBlock?.cidr ?? "", child(path, "cidr")),
-        ...except.flatMap((text, j) => cidrWarnings(text, index(child(path, "except"), j))),
-      ];
-    }),
-  );
+      warnings.push(...cidrWarnings(ipBlock.cidr, child(path, "cidr")));
+      for (const [j, text] of (ipBlock.except ?? []).entries()) {
+        warnings.push(...cidrWarnings(text, index(child(path, "except"), j)));
+      }
+    }
+  }
+  return warnings;
 }
