@@ -2,7 +2,7 @@ import { badRequest, StatusError } from "../../api/status.ts";
 import { LinkedList } from "../../std/collections/linked-list.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import { parseGoDuration } from "../request/go-duration.ts";
-import type { RequestContext, RequestFilter } from "../request/request-context.ts";
+import { DerivedContext, type RequestContext, type RequestFilter } from "../request/request-context.ts";
 import { isLongRunning } from "../request/request-info.ts";
 
 /** Called when the server terminates a request to protect itself, with the response code. */
@@ -97,14 +97,7 @@ function requestedTimeoutMs({ info }: RequestContext): number | undefined {
 }
 
 /** Combines the client's disconnection and the deadline in one signal, which is created on first access. */
-class DeadlineContext implements RequestContext {
-  readonly request: RequestContext["request"];
-  readonly info: RequestContext["info"];
-  readonly user: RequestContext["user"];
-  readonly warnings: RequestContext["warnings"];
-  readonly auditId: RequestContext["auditId"];
-  readonly annotations: RequestContext["annotations"];
-  readonly responseHeaders: RequestContext["responseHeaders"];
+class DeadlineContext extends DerivedContext {
   /** By the clock's monotonic time. */
   due = 0;
   previous: DeadlineContext | undefined;
@@ -117,18 +110,12 @@ class DeadlineContext implements RequestContext {
   #onOuterAbort: (() => void) | undefined;
 
   constructor(outer: RequestContext, onDeadline: (reason: unknown) => void) {
-    this.request = outer.request;
-    this.auditId = outer.auditId;
-    this.info = outer.info;
-    this.user = outer.user;
-    this.warnings = outer.warnings;
-    this.annotations = outer.annotations;
-    this.responseHeaders = outer.responseHeaders;
+    super(outer, outer.user, outer.audit, outer.watch);
     this.#outer = outer;
     this.#onDeadline = onDeadline;
   }
 
-  get signal(): AbortSignal {
+  override get signal(): AbortSignal {
     this.#signal ??= this.#createSignal(this.#outer.signal);
     return this.#signal;
   }

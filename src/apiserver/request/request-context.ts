@@ -51,30 +51,24 @@ export function userOf(context: RequestContext): UserInfo {
 
 /** Returns the same request with another user. The signal stays lazy, which an object spread would not preserve. */
 export function withUser(context: RequestContext, user: RequestContext["user"]): RequestContext {
-  return replaceMembers(context, user, context.audit, context.watch);
+  return new DerivedContext(context, user, context.audit, context.watch);
 }
 
 /** Returns the same request, which is recorded. */
 export function withRequestAudit(context: RequestContext, audit: RequestAudit): RequestContext {
-  return replaceMembers(context, context.user, audit, context.watch);
+  return new DerivedContext(context, context.user, audit, context.watch);
 }
 
 /** Returns the same request, a watch, whose handler reports its steps. */
 export function withWatchLifecycle(context: RequestContext, watch: WatchLifecycle): RequestContext {
-  return replaceMembers(context, context.user, context.audit, watch);
+  return new DerivedContext(context, context.user, context.audit, watch);
 }
 
-function replaceMembers(
-  context: RequestContext,
-  user: RequestContext["user"],
-  audit: RequestContext["audit"],
-  watch: RequestContext["watch"],
-): RequestContext {
-  return new DerivedContext(context, user, audit, watch);
-}
-
-/** A class: literals with a getter create a function and an accessor for each request. */
-class DerivedContext implements RequestContext {
+/**
+ * The members of another context, some of them replaced. A class: literals with a getter create a function and an
+ * accessor for each request.
+ */
+export class DerivedContext implements RequestContext {
   readonly request: RequestContext["request"];
   readonly info: RequestContext["info"];
   readonly user: RequestContext["user"];
