@@ -2,7 +2,11 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { createCa } from "../../auth/pki/certificate-authority.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
 import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { keepOpen } from "../../testing/storage/keep-open.ts";
+import type { ApiServerDeps } from "../assembly/server-base.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { defaultConfig } from "../config/default-config.ts";
 import { serverIdentity } from "./identity-lease.ts";
@@ -17,8 +21,11 @@ const served = (
   advertiseAddress = "192.0.2.9",
   type: "lease" | "master-count" | "none" = "lease",
   config: Partial<ApiServerConfig> = {},
-) =>
-  startTestServer({ ...config, services: { ...defaultConfig.services, advertiseAddress, endpointReconciler: type } });
+  more: Partial<ApiServerDeps> = {},
+) => {
+  const services = { ...defaultConfig.services, advertiseAddress, endpointReconciler: type };
+  return startTestServer({ ...config, services }, more);
+};
 /** Without Kubernetes' names of API groups. */
 const svcNames: Partial<ApiServerConfig> = { groupAliases: { served: false, listed: false } };
 
@@ -118,6 +125,21 @@ t.test("EndpointReconciler publishes live servers, or added ones with type maste
   await using disabled = await served("192.0.2.9", "none");
   t.equal((await disabled.send(`GET ${ENDPOINTS}`)).status, 404);
 });
+
+for (const type of ["lease", "master-count"] as const) {
+  t.test(`EndpointReconciler removes a server that stops, unless it is the last one, with type ${type}`, async (t) => {
+    const store = keepOpen(createMemoryStore({ clock: new FakeClock() }));
+    const started = (address: string) => served(address, type, {}, { store });
+    const ips = async ({ send }: TestServer): Promise<readonly string[]> =>
+      (await send(`GET ${ENDPOINTS}`)).json.subsets[0].addresses.map(({ ip }: { ip: string }) => ip);
+    await using first = await started("192.0.2.8");
+    {
+      await using second = await started("192.0.2.9");
+      t.same(await ips(second), ["192.0.2.8", "192.0.2.9"]);
+    }
+    t.same(await ips(first), ["192.0.2.8"]);
+  });
+}
 
 t.test("ensureFlowControl() keeps changes with autoupdate-spec false, except of mandatory objects", async (t) => {
   await using server = await served();

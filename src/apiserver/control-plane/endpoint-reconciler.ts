@@ -1,6 +1,7 @@
 /**
  * Publishes the addresses of the running API servers as endpoints of the kubernetes service. Type `lease`: each server
- * renews a key that expires. Type `master-count`: addresses are never removed. Type `none`: no reconciliation.
+ * renews a key that expires. Type `master-count`: each server adds its address and removes it at shutdown; that of a
+ * server that crashed stays. Type `none`: no reconciliation.
  */
 
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
@@ -60,17 +61,18 @@ export class EndpointReconciler {
     const { type, address } = this.#options;
     if (type === "none") return;
     if (type === "lease") await this.#renewLease();
-    const live =
-      type === "lease" ? await this.#liveAddresses() : [...new Set([...(await this.#publishedAddresses()), address])];
-    await this.#publish(live.sort());
+    const live = type === "lease" ? await this.#leasedAddresses() : [...(await this.#publishedAddresses()), address];
+    await this.#publish([...new Set(live)].sort());
   }
 
   /** Removes this server from the endpoints at shutdown, unless it is the last one. */
   async withdraw(): Promise<void> {
-    if (this.#options.type !== "lease") return;
-    await ignoreConflict(this.#leases.delete(this.#leaseKey()));
-    const live = await this.#liveAddresses();
-    if (live.length > 0) await this.#publish(live.sort());
+    const { type, address } = this.#options;
+    if (type === "none") return;
+    if (type === "lease") await ignoreConflict(this.#leases.delete(this.#leaseKey()));
+    const live = type === "lease" ? await this.#leasedAddresses() : await this.#publishedAddresses();
+    const others = live.filter((each) => each !== address);
+    if (others.length > 0) await this.#publish([...new Set(others)].sort());
   }
 
   #leaseKey(): string {
@@ -90,7 +92,7 @@ export class EndpointReconciler {
     else await ignoreConflict(this.#leases.guaranteedUpdate(key, () => lease, { ttlSeconds: () => ttlSeconds }));
   }
 
-  async #liveAddresses(): Promise<string[]> {
+  async #leasedAddresses(): Promise<string[]> {
     const { items } = await this.#leases.list(this.#leases.prefix());
     return items.flatMap(({ subsets = [] }) => subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)));
   }
