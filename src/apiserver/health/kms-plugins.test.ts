@@ -8,6 +8,7 @@ import { startTestServer, type TestServer } from "../../testing/apiserver/server
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { until } from "../../testing/std/until.ts";
 import { FakeKms } from "../../testing/storage/fake-kms.ts";
+import { keepOpen } from "../../testing/storage/keep-open.ts";
 import { defaultConfig } from "../config/default-config.ts";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";
@@ -25,13 +26,7 @@ function setUp(t: Test) {
   t.teardown(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "encryption.json");
   const store = createMemoryStore({ clock: new FakeClock() });
-  const shared = new Proxy(store, {
-    get(target, name) {
-      if (name === Symbol.asyncDispose) return async () => {};
-      const member: unknown = Reflect.get(target, name);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
+  const shared = keepOpen(store);
   return {
     write(...providers: readonly Provider[]): void {
       const kms = providers.map(({ version = "v2", name = "p", plugin }) => ({

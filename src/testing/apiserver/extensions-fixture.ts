@@ -2,6 +2,7 @@
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";
+import { keepOpen } from "../storage/keep-open.ts";
 import { until } from "../std/until.ts";
 import type { TestResponse, TestServer } from "./server-fixture.ts";
 
@@ -95,15 +96,9 @@ export async function waitForResponse(
   return response;
 }
 
-/** A store that a server does not close. */
+/** A store in memory that servers do not close. */
 export function persistentStore(): Store {
-  return new Proxy<Store>(createMemoryStore({ clock: new FakeClock() }), {
-    get(of, name) {
-      if (name === Symbol.asyncDispose) return async () => {};
-      const member: unknown = Reflect.get(of, name);
-      return typeof member === "function" ? member.bind(of) : member;
-    },
-  });
+  return keepOpen(createMemoryStore({ clock: new FakeClock() }));
 }
 
 /** Creates the definition and waits until it is served. */
