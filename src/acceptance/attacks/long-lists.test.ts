@@ -227,6 +227,10 @@ function memoryOf({ heapMiB, residentMiB }: Cost): number {
   return Math.max(heapMiB, residentMiB);
 }
 
+function isBeyond(cost: Cost): boolean {
+  return cost.ms > TURN_MS || memoryOf(cost) > MEMORY_MIB;
+}
+
 function describe(cost: Cost): string {
   return `${Math.round(cost.ms)} ms, ${Math.round(memoryOf(cost))} MiB`;
 }
@@ -236,6 +240,7 @@ class Extremes {
   readonly #ms = new Map<string, readonly [number, string]>();
   readonly #mib = new Map<string, readonly [number, string]>();
   readonly #beyond: string[] = [];
+  #repeatedly = 0;
   count = 0;
 
   add(type: string, what: string, { cost, status }: Result): void {
@@ -244,7 +249,13 @@ class Extremes {
     const text = `${what} | ${status}`;
     if (cost.ms > (this.#ms.get(type)?.[0] ?? -1)) this.#ms.set(type, [cost.ms, text]);
     if (mib > (this.#mib.get(type)?.[0] ?? -1)) this.#mib.set(type, [mib, text]);
-    if (cost.ms > TURN_MS || mib > MEMORY_MIB) this.#beyond.push(`${type}: ${what}: ${status}, ${describe(cost)}`);
+    if (isBeyond(cost)) this.#beyond.push(`${type}: ${what}: ${status}, ${describe(cost)}`);
+  }
+
+  /** The request that was beyond a bound, repeated. */
+  addAgain(cost: Cost): void {
+    this.#beyond.push(`  repeated: ${describe(cost)}`);
+    if (isBeyond(cost)) this.#repeatedly++;
   }
 
   toString(): string {
@@ -253,7 +264,8 @@ class Extremes {
       return `| ${type} | ${what} | ${Math.round(ms)} | ${most} | ${Math.round(mib)} |`;
     });
     const head = "| verb or patch | field | status | longest turn, ms | field | status | most memory, MiB |";
-    const beyond = `${this.#beyond.length} beyond ${TURN_MS} ms or ${MEMORY_MIB} MiB`;
+    const first = this.#beyond.filter((line) => !line.startsWith(" ")).length;
+    const beyond = `${first} beyond ${TURN_MS} ms or ${MEMORY_MIB} MiB, ${this.#repeatedly} when repeated`;
     return [head, "|---|---|---|---|---|---|---|", ...rows, `${this.count} requests, ${beyond}`, ...this.#beyond].join(
       "\n",
     );
@@ -300,6 +312,9 @@ t.test("long lists and maps of every field are handled or refused in time", asyn
         const what = `${nameOf(target)}, ${count} ${filling}`;
         if (result.problem !== undefined) t.fail(`${what}, ${user}: ${result.problem}`);
         results.add(request[0], what, result);
+        // A collection of earlier garbage, or the compilation of code, falls on some request.
+        if (isBeyond(result.cost))
+          for (let n = 0; n < 3; n++) results.addAgain((await measure(server, token, request)).cost);
         if (user === "without rights" && !all) break;
       }
     }
