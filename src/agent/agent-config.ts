@@ -10,6 +10,7 @@ import type { PullVerificationConfig } from "./images/pull-records/verification-
 import type { ShutdownGroup } from "./node/shutdown/priority-groups.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
 import type { ResourceManagersConfig } from "./resource-managers/config.ts";
+import type { SeLinuxMounts } from "./volumes/mount/selinux.ts";
 
 /** The agent's configuration, validated and with defaults; made from flags and file by `options.ts`. */
 export interface AgentConfig {
@@ -325,6 +326,10 @@ export interface VolumesConfig {
   readonly gitRepositories: boolean;
   /** The gate CSIVolumeHealth. */
   readonly health: boolean;
+  /** Whether project quotas count what emptyDirs of pods in user namespaces use. */
+  readonly quotaMonitoring: boolean;
+  /** Which volumes are mounted with a SELinux context. */
+  readonly seLinuxMounts: SeLinuxMounts;
   /** How long the measured size of a volume is reported; undefined: volumes are not measured. */
   readonly statsMs: number | undefined;
 }

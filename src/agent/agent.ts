@@ -31,6 +31,7 @@ import { createFigures } from "./stats/figures.ts";
 import { OpenFiles } from "./stats/open-files.ts";
 import { AgentTunnel } from "./tunnel/agent-tunnel.ts";
 import { openTunnel } from "./tunnel/open-tunnel.ts";
+import { createVolumeMeasure } from "./volumes/local/project-quotas.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
 
@@ -226,6 +227,7 @@ async function openServer(
     runtime: cri.runtime,
     images: images.images,
     volumes: services.volumes,
+    measureVolume: createVolumeMeasure(config, log),
     runtimeMeasures: config.runtime.measuresPods,
     volumeHealth: ofPods.volumeHealth,
     volumeStatsMs: config.volumes.statsMs,

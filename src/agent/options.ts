@@ -343,8 +343,16 @@ function toVolumesConfig({ flags, gates }: EffectiveConfig): VolumesConfig {
     images: gates.enabled("ImageVolume"),
     gitRepositories: gates.enabled("GitRepoVolumeDriver"),
     health: gates.enabled("CSIVolumeHealth"),
+    quotaMonitoring:
+      gates.enabled("LocalStorageCapacityIsolationFSQuotaMonitoring") && gates.enabled("UserNamespacesSupport"),
+    seLinuxMounts: seLinuxMounts(gates),
     statsMs: statsMs < 0 ? undefined : statsMs || VOLUME_STATS_MS,
   };
+}
+
+function seLinuxMounts(gates: EffectiveConfig["gates"]): VolumesConfig["seLinuxMounts"] {
+  if (!gates.enabled("SELinuxMountReadWriteOncePod")) return "none";
+  return gates.enabled("SELinuxMount") ? "all" : "ReadWriteOncePod";
 }
 
 function toServerConfig({ flags, config, gates }: EffectiveConfig): ServerConfig {

@@ -217,6 +217,7 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   "service-cidr-controller": {
     user: "system:serviceaccount:kube-system:service-cidrs-controller",
     groups: SERVICE_ACCOUNTS,
+    gates: ["MultiCIDRServiceAllocator"],
     load: async () => (await import("./service-cidr/service-cidr-controller.ts")).runServiceCidrController,
   },
   serviceaccount: {

@@ -6,6 +6,7 @@ import { measurePods } from "../eviction/pod-usage.ts";
 import { makeThresholds } from "../eviction/thresholds.ts";
 import { createCgroupReader } from "../stats/cgroup-reader.ts";
 import { podsCgroup } from "../stats/stats-targets.ts";
+import { createVolumeMeasure } from "../volumes/local/project-quotas.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
 import type { PodComponents } from "./pods.ts";
@@ -35,7 +36,9 @@ export function createEvictionManager(foundation: Foundation, parts: EvictionPar
     clock,
   });
   const { runtime } = cri;
-  const usage = { settings: config.runtime, cgroups, runtime, volumes: services.volumes, directories: config };
+  const measure = createVolumeMeasure(config, log);
+  const { volumes } = services;
+  const usage = { settings: config.runtime, cgroups, runtime, volumes, directories: config, measure };
   return new EvictionManager({
     thresholds: makeThresholds(config.eviction),
     maxPodGraceSeconds,

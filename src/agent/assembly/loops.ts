@@ -10,6 +10,7 @@ import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
 import { recordMachineEvents } from "../node/node-events.ts";
 import type { ResourceManagers } from "../resource-managers/resource-managers.ts";
 import { watchContainerEvents } from "../runtime/container-events.ts";
+import { openMonitoringQuotas } from "../volumes/local/project-quotas.ts";
 import { enforceSizeLimits, measureDiskUsage } from "../volumes/local/size-limits.ts";
 import { findStorageExcess } from "../volumes/local/storage-limits.ts";
 import type { Foundation } from "./foundation.ts";
@@ -90,7 +91,9 @@ function watchRuntimeEvents(
 
 function enforceStorageLimits({ config, cri, clock, log, signal }: Foundation, parts: PodComponents): Promise<void> {
   const { volumes, events } = parts.services;
-  const measureUsage = measureDiskUsage;
+  const quotas = config.volumes.quotaMonitoring ? openMonitoringQuotas(log) : undefined;
+  const measureUsage = async (directory: string): Promise<number> =>
+    (await quotas?.readUsage(directory))?.usedBytes ?? (await measureDiskUsage(directory));
   const storage = { runtime: cri.runtime, volumes, directories: config, measureUsage };
   const findExcess = (pod: Pod) => findStorageExcess(storage, pod);
   const onEvicted = (limit: string): void => parts.metrics.onEvicted(limit);

@@ -41,6 +41,7 @@ import type { ResourceManagers } from "../resource-managers/resource-managers.ts
 import type { CriClient } from "../runtime/cri-client.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
+import { openMonitoringQuotas } from "../volumes/local/project-quotas.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import { TokenManager } from "../volumes/projected/token-manager.ts";
 import { VolumeManager, type VolumeObserver } from "../volumes/volume-manager.ts";
@@ -130,6 +131,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       drivers: links.drivers,
       events,
       metrics: links.volumeMetrics,
+      quotas: config.volumes.quotaMonitoring ? openMonitoringQuotas(log) : undefined,
       gitRepositories: config.volumes.gitRepositories,
     }),
     mounter: systemMounter,

@@ -40,7 +40,7 @@ export interface PodUsageOptions {
   readonly volumes: Pick<VolumeManager, "path">;
   readonly directories: Directories;
   /** Replaces the machine's. */
-  readonly measure?: (directory: string) => Promise<DirectorySize>;
+  readonly measure?: ((directory: string) => Promise<DirectorySize>) | undefined;
 }
 
 const nothing: DirectorySize = { usedBytes: 0, inodesUsed: 0 };

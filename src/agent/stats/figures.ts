@@ -5,7 +5,7 @@ import { LogMetrics } from "../metrics/log-metrics.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { VolumeMetrics } from "../metrics/volume-metrics.ts";
 import { ContainerPage, type ContainerPageOptions } from "./container-page.ts";
-import { DirectorySizes } from "./directory-sizes.ts";
+import { type DirectorySize, DirectorySizes } from "./directory-sizes.ts";
 import { FileSystems } from "./file-systems.ts";
 import { readMeminfo } from "./proc-file.ts";
 import { renderResourcePage } from "./resource-page.ts";
@@ -34,6 +34,8 @@ export interface Figures {
 type FiguresOptions = Omit<SummaryOptions, "fileSystems" | "sizes" | "interfaces"> &
   Omit<ContainerPageOptions, "metricsRuntime"> & {
     readonly runtime: RuntimeStatsOptions["runtime"] & MetricsRuntime;
+    /** How volumes are measured; by their files when absent. */
+    readonly measureVolume?: ((directory: string) => Promise<DirectorySize>) | undefined;
     /** The runtime measures pods and containers, if it can. */
     readonly runtimeMeasures?: boolean;
   };
@@ -47,7 +49,7 @@ export function createFigures(
   const options = {
     ...given,
     fileSystems: new FileSystems(clock),
-    sizes: new DirectorySizes(clock),
+    sizes: new DirectorySizes(clock, given.measureVolume),
     interfaces: measured && ((uid: string) => measured.readInterfaces(uid)),
     metricsRuntime: measured && given.runtime,
   };

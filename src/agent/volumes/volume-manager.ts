@@ -13,6 +13,7 @@ import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
 import { cloneRepository, GIT_REPO_DISABLED } from "./local/git-repo.ts";
 import { validateHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
+import type { ProjectQuotas } from "./local/project-quotas.ts";
 import { applyFsGroup, hasFsGroup } from "./mount/ownership.ts";
 import { OperationError, runOperation, type VolumeEvent } from "./operation-error.ts";
 import { writeAtomically } from "./projected/atomic-writer.ts";
@@ -46,6 +47,8 @@ export interface VolumeManagerOptions extends LocalVolumeOptions {
   /** Undefined: volumes of drivers are not supported. */
   readonly drivers?: DriverVolumes;
   readonly metrics?: VolumeObserver | undefined;
+  /** Counts what emptyDirs of pods in user namespaces use; undefined: they are measured by reading them. */
+  readonly quotas?: Pick<ProjectQuotas, "monitor"> | undefined;
   /** Whether volumes are cloned by git. */
   readonly gitRepositories?: boolean | undefined;
 }
@@ -160,6 +163,11 @@ export class VolumeManager {
     return await this.#options.drivers?.readCondition(podUid(pod), volume.name, signal);
   }
 
+  /** Whether the volume is mounted with the SELinux label of the pod, so that the runtime need not relabel it. */
+  isLabelled(pod: Pod, { name }: Volume): boolean {
+    return this.#paths.get(podUid(pod))?.get(name)?.isLabelled === true;
+  }
+
   /** The host path of a block volume; undefined for other volumes. */
   device(pod: Pod, name: string): string | undefined {
     const path = this.#paths.get(podUid(pod))?.get(name);
@@ -219,7 +227,10 @@ export class VolumeManager {
     const directory = this.path(pod, volume);
     const group = pod.spec?.securityContext?.fsGroup;
     if (volume.emptyDir !== undefined) {
-      await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
+      const isNew = await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
+      // Other pods could change the project of their files, and with it what is counted.
+      if (isNew && !volume.emptyDir.medium && pod.spec?.hostUsers === false)
+        await this.#options.quotas?.monitor(directory);
       // Once only: after a restart of the agent the files in it have the owners that pods set.
       const rights = group === undefined ? undefined : { group, readOnly: false };
       if (rights !== undefined && !(await hasFsGroup(directory, rights))) await applyFsGroup(directory, rights);

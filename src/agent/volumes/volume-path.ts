@@ -3,4 +3,6 @@ export interface VolumePath {
   /** A mount point, or a link to a device. */
   readonly path: string;
   readonly isBlock: boolean;
+  /** Whether the mount has the SELinux label of the pod's containers. */
+  readonly isLabelled?: boolean;
 }

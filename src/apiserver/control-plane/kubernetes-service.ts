@@ -17,11 +17,13 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Scope } from "../../registry/scope.ts";
+import { AddressBitmaps } from "../../registry/service-allocation/address-bitmaps.ts";
 import { ServiceAddresses, usableRange } from "../../registry/service-allocation/addresses.ts";
 import { ServiceAllocator } from "../../registry/service-allocation/allocator.ts";
 import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
 import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
 import { repairAddresses } from "../../registry/service-allocation/repair.ts";
+import { type LeakedAddresses, repairBitmap } from "../../registry/service-allocation/repair-bitmaps.ts";
 import { update } from "../../registry/update.ts";
 import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
@@ -99,12 +101,14 @@ export async function startServiceAllocation(
     registries.of(ipAddressKind),
   ];
   const { random, store } = registries.deps;
-  const addresses = new ServiceAddresses(objects, cidrs, random);
+  const usesObjects = registries.features.has("MultiCIDRServiceAllocator");
+  const bitmaps = usesObjects ? undefined : new AddressBitmaps(ranges, registries.deps, random);
+  const objectAddresses = new ServiceAddresses(objects, cidrs, random);
   const ports = new NodePorts(services, config.nodePorts, random);
   const families = ranges.map(({ family }) => family) as readonly IpFamily[] as ClusterFamilies;
   services.allocator = new ServiceAllocator({
     families,
-    addresses,
+    addresses: bitmaps ?? objectAddresses,
     ports,
     endpoints: registries.of(endpointsKind),
     log,
@@ -120,16 +124,25 @@ export async function startServiceAllocation(
     log.warn("The ServiceCIDR differs from --service-cluster-ip-range and is used unchanged", { inUse, wanted });
   };
   const reconcileApiServices = async (): Promise<void> => {
-    await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, onDifferentCidr);
+    if (usesObjects) await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, onDifferentCidr);
     await ensureApiService(services, KUBERNETES_SERVICE, config, firstAddress(ranges[0]), signal);
     for (const name of config.serviceNames.filter((each) => each !== KUBERNETES_SERVICE))
       await ensureApiService(services, name, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
   };
+  const leaked = ranges.map((): LeakedAddresses => new Map());
   const repair = async (revision: Revision): Promise<void> => {
-    const { released, allocated } = await repairAddresses(services, objects, addresses, scope, revision);
-    if (released + allocated > 0) log.info("Repaired service IP addresses", { released, allocated });
+    const results =
+      bitmaps === undefined
+        ? [await repairAddresses(services, objects, objectAddresses, scope, revision)]
+        : await Promise.all(
+            bitmaps.ranges.map((range, i) => repairBitmap(services, range, leaked[i] ?? new Map(), scope, log)),
+          );
+    for (const { released, allocated } of results)
+      if (released + allocated > 0) log.info("Repaired service IP addresses", { released, allocated });
   };
   try {
+    // Without their bitmaps no addresses are allocated.
+    if (!usesObjects) await repair(startRevision);
     await reconcileApiServices();
     if (!config.serviceNames.includes(SVC_SERVICE)) await removeSvcService(registries, signal);
   } catch (error) {
@@ -137,13 +150,13 @@ export async function startServiceAllocation(
     if (!(error instanceof StatusError)) throw error;
     log.error("Cannot reconcile the kubernetes service", error);
   }
-  const repaired = repair(startRevision).catch((error: unknown) => {
+  const repaired = (usesObjects ? repair(startRevision) : Promise.resolve()).catch((error: unknown) => {
     if (!signal.aborted) log.error("Cannot repair service IP addresses", error);
   });
   const keys = config.serviceNames.map((name) => services.objects.key(API_SERVICE_NAMESPACE, name));
   return {
     repaired,
-    keys: [...keys, cidrs.objects.key(undefined, KUBERNETES_SERVICE)],
+    keys: usesObjects ? [...keys, cidrs.objects.key(undefined, KUBERNETES_SERVICE)] : keys,
     reconcile: reconcileApiServices,
     repair: () => repair(store.current()),
   };

@@ -95,7 +95,7 @@ export const apiserverGates: GateTable = markMissing({
   MaxUnavailableStatefulSet: { stage: "ALPHA", default: false, effective: true },
   MemoryManager: { stage: "GA", default: true, locked: true },
   MemoryQoS: { stage: "ALPHA", default: false },
-  MultiCIDRServiceAllocator: { stage: "GA", default: true },
+  MultiCIDRServiceAllocator: { stage: "GA", default: true, effective: true },
   MutableCSINodeAllocatableCount: { stage: "ALPHA", default: false, effective: true },
   MutatingAdmissionPolicy: { stage: "ALPHA", default: false, effective: true },
   NFTablesProxyMode: { stage: "GA", default: true, locked: true },

@@ -2,15 +2,10 @@
 import type { GateTable } from "../gates.ts";
 
 /** By what is missing. The change that adds a feature removes its gate from here and the list in testdata. */
-export const missingFeatures: Readonly<Record<string, readonly string[]>> = {
-  "the agent has no quotas of file systems": ["LocalStorageCapacityIsolationFSQuotaMonitoring"],
-  "volumes are labelled file by file": ["SELinuxMount"],
-};
+export const missingFeatures: Readonly<Record<string, readonly string[]>> = {};
 
 /** Gates whose feature this build always has, by the reason why it cannot be without. */
-export const permanentFeatures: Readonly<Record<string, readonly string[]>> = {
-  "service addresses are recorded in IPAddress objects only": ["MultiCIDRServiceAllocator"],
-};
+export const permanentFeatures: Readonly<Record<string, readonly string[]>> = {};
 
 const permanentReasonOf: ReadonlyMap<string, string> = new Map(
   Object.entries(permanentFeatures).flatMap(([reason, names]) => names.map((name) => [name, reason] as const)),

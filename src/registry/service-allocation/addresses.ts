@@ -33,6 +33,16 @@ export interface ServiceName {
   readonly name: string;
 }
 
+/** The cluster IPs of all services. */
+export interface ClusterIpAllocator {
+  /** Allocates this address, which a dry run leaves free. Throws `AddressUnavailable`. */
+  allocate(scope: Scope, service: ServiceName, text: string, dryRun: boolean): Promise<string>;
+  /** Allocates any free address. Throws `AddressUnavailable`. */
+  allocateNext(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string>;
+  /** Does nothing for an address that is not allocated to the service. */
+  release(scope: Scope, service: ServiceName, text: string): Promise<void>;
+}
+
 /** The addresses of a CIDR without the network and broadcast addresses. */
 interface UsableRange {
   readonly first: bigint;
@@ -41,7 +51,7 @@ interface UsableRange {
   readonly dynamic: bigint;
 }
 
-export class ServiceAddresses {
+export class ServiceAddresses implements ClusterIpAllocator {
   readonly #addresses: Registry<IPAddress>;
   readonly #serviceCIDRs: Registry<ServiceCIDR>;
   readonly #random: RandomSource;
@@ -52,7 +62,6 @@ export class ServiceAddresses {
     this.#random = random;
   }
 
-  /** Allocates this address. A dry run creates no object. Throws `AddressUnavailable`. */
   async allocate(scope: Scope, service: ServiceName, text: string, dryRun: boolean): Promise<string> {
     const ip = parseIp(text);
     if (ip === undefined) throw new AddressUnavailable(`failed to parse service IP ${JSON.stringify(text)}`);
@@ -73,7 +82,6 @@ export class ServiceAddresses {
     return text;
   }
 
-  /** Allocates any free address. Throws `AddressUnavailable`. */
   async allocateNext(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string> {
     const cache = await this.#addresses.freshCache(scope);
     for (const cidr of await this.#readyCidrs(scope, family)) {
@@ -88,7 +96,6 @@ export class ServiceAddresses {
     throw new AddressUnavailable("range is full");
   }
 
-  /** Does nothing for an address that is not allocated to the service. */
   async release(scope: Scope, service: ServiceName, text: string): Promise<void> {
     const ip = parseIp(text);
     if (ip === undefined) return;

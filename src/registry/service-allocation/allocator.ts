@@ -12,7 +12,7 @@ import { remove } from "../delete.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import { metadataOf } from "../write/object-metadata.ts";
-import { AddressUnavailable, type ServiceAddresses, type ServiceName } from "./addresses.ts";
+import { AddressUnavailable, type ClusterIpAllocator, type ServiceName } from "./addresses.ts";
 import { type ClusterFamilies, keepsPreferDualStack, setIpFamilies } from "./families.ts";
 import { internalError } from "./internal-error.ts";
 import type { NodePorts, PortAllocation } from "./node-ports.ts";
@@ -20,7 +20,7 @@ import { allocateNodePorts, needsNodePorts } from "./port-assignment.ts";
 
 export interface ServiceAllocatorDeps {
   readonly families: ClusterFamilies;
-  readonly addresses: ServiceAddresses;
+  readonly addresses: ClusterIpAllocator;
   readonly ports: NodePorts;
   /** Deleted with their service: a new service of the same name must not route to the old one's pods. */
   readonly endpoints: Registry<Endpoints>;

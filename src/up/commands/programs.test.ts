@@ -218,11 +218,6 @@ t.test("invoke() handles all variants of --version, --help and mistakes without 
     kind: "run",
     warnings: [/QOSReserved=true has no effect/, /VolumeCapacityPriority=true has no effect/],
   });
-  t.match(run("--feature-gates=SELinuxMount=true"), {
-    kind: "exit",
-    code: 1,
-    stderr: /feature gate SELinuxMount cannot be set to true: this build lacks its feature, volumes are labelled/,
-  });
   t.match(run("--log-text-split-stream"), { kind: "exit", code: 1, stderr: /needs feature gate LoggingAlphaOptions/ });
   t.match(run("--log-text-split-stream", "--feature-gates=svc:LoggingAlphaOptions=true"), { kind: "run" });
   t.match(run("--feature-gates=SidecarContainers=true"), {

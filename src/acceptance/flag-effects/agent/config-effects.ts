@@ -234,6 +234,8 @@ const gateOptions: Readonly<Record<string, { readonly set: boolean; readonly opt
   PodLevelResources: { set: true, options: { pods: { podLevelResources: true } } },
   PodObservedGenerationTracking: { set: true, options: { pods: { observedGeneration: true } } },
   PodReadyToStartContainersCondition: { set: false, options: { pods: { readyToStartCondition: false } } },
+  SELinuxMount: { set: true, options: { volumes: { seLinuxMounts: "all" } } },
+  SELinuxMountReadWriteOncePod: { set: false, options: { volumes: { seLinuxMounts: "none" } } },
   ReloadSvcletServerCertificateFile: { set: false, options: { server: { reloadsCertificate: false } } },
   SvcletRegistrationGetOnExistsOnly: { set: true, options: { node: { readsNodeFirst: false } } },
   RuntimeClassInImageCriApi: { set: true, options: { runtime: { namesRuntimeHandler: true } } },
@@ -347,6 +349,13 @@ export const agentGateEffects: Readonly<Record<string, ConfigEffect>> = {
     const clones = (...argv: string[]) => configOf(...argv).volumes.gitRepositories;
     t.equal(clones(), false);
     t.equal(clones("--feature-gates=GitRepoVolumeDriver=true"), true);
+  },
+  LocalStorageCapacityIsolationFSQuotaMonitoring: async (t) => {
+    const counts = (...gates: readonly string[]) =>
+      configOf(`--feature-gates=${gates.join(",")}`).volumes.quotaMonitoring;
+    t.equal(counts("UserNamespacesSupport=true"), true);
+    t.equal(counts("UserNamespacesSupport=false"), false, "files of other pods");
+    t.equal(counts("UserNamespacesSupport=true", "LocalStorageCapacityIsolationFSQuotaMonitoring=false"), false);
   },
   CustomCPUCFSQuotaPeriod: allowsFlag("CustomCPUCFSQuotaPeriod", false, "--cpu-cfs-quota-period=5ms"),
   LoggingAlphaOptions: allowsFlag("LoggingAlphaOptions", false, "--log-text-split-stream"),

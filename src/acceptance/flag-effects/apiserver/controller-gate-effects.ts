@@ -183,6 +183,51 @@ async function acceptsZeroReplicas(gates: Gates): Promise<number> {
   return (await server.send(`POST ${path}`, { metadata: { name: "web" }, spec })).status;
 }
 
+interface ClusterIps {
+  readonly codes: readonly number[];
+  readonly objects: readonly string[];
+  readonly ranges: readonly string[];
+  /** Whether the controller gives a new ServiceCIDR its condition. */
+  readonly isManaged: boolean;
+}
+
+/** Where the addresses of services are recorded, and the answers to two services with one address. */
+async function recordClusterIps(gates: Gates): Promise<ClusterIps> {
+  const settings = {
+    "embedded-controllers": "service-cidr-controller,namespace",
+    "service-cluster-ip-range": "10.0.0.0/24",
+  };
+  await using server = await startServer(withGates(gates, settings));
+  const services = "/api/v1/namespaces/default/services";
+  const spec = { clusterIP: "10.0.0.77", ports: [{ port: 80 }] };
+  const codes: number[] = [];
+  for (const name of ["a", "b"])
+    codes.push((await server.send(`POST ${services}`, { metadata: { name }, spec })).status);
+  await server.send(`DELETE ${services}/a`);
+  codes.push((await server.send(`POST ${services}`, { metadata: { name: "b" }, spec })).status);
+  const networking = "/apis/networking.k8s.io/v1";
+  const cidr = { metadata: { name: "more" }, spec: { cidrs: ["10.9.0.0/24"] } };
+  await server.send(`POST ${networking}/servicecidrs`, cidr);
+  // After its last controller has started, all have.
+  await server.send("POST /api/v1/namespaces", { metadata: { name: "brief" } });
+  await server.send("DELETE /api/v1/namespaces/brief");
+  await server.until(
+    "the controllers work",
+    async () => (await server.send("GET /api/v1/namespaces/brief")).status === 404,
+  );
+  const isManaged = gates.MultiCIDRServiceAllocator !== false;
+  const hasCondition = async (): Promise<boolean> =>
+    (await server.send(`GET ${networking}/servicecidrs/more`)).json.status?.conditions !== undefined;
+  if (isManaged) await server.until("the ServiceCIDR is ready", hasCondition);
+  const { json } = await server.send(`GET ${networking}/ipaddresses`);
+  return {
+    codes,
+    objects: json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name).sort(),
+    ranges: [...new Set(server.writes.map(({ key }) => key).filter((key) => key.startsWith("/registry/ranges/")))],
+    isManaged: await hasCondition(),
+  };
+}
+
 export const controllerGateEffects: Readonly<Record<string, Effect>> = {
   DeploymentReplicaSetTerminatingReplicas: async (t) => {
     t.equal(await countTerminating({}), undefined);
@@ -191,6 +236,14 @@ export const controllerGateEffects: Readonly<Record<string, Effect>> = {
   HPAScaleToZero: async (t) => {
     t.equal(await acceptsZeroReplicas({}), 422);
     t.equal(await acceptsZeroReplicas({ HPAScaleToZero: true }), 201);
+  },
+  MultiCIDRServiceAllocator: async (t) => {
+    const codes = [201, 422, 201];
+    const objects = ["10.0.0.1", "10.0.0.77"];
+    t.same(await recordClusterIps({}), { codes, objects, ranges: [], isManaged: true });
+    const ranges = ["/registry/ranges/serviceips"];
+    const off = await recordClusterIps({ MultiCIDRServiceAllocator: false });
+    t.same(off, { codes, objects: [], ranges, isManaged: false });
   },
   OrderedNamespaceDeletion: async (t) => {
     t.equal(await keepsConfigMap({}), true);

@@ -1,11 +1,11 @@
 /** Converts volumeMounts to CRI mounts; pins sub-paths and writes the pod's hosts file. */
-import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Container, VolumeMount } from "../../../api/core/container/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { makeDirectory } from "../../../std/fs/make-directory.ts";
 import type { Device, Mount } from "../../runtime/cri/shared.ts";
+import { systemSeLinux } from "../../volumes/mount/selinux.ts";
 import { openSubPath } from "../../volumes/mount/sub-path.ts";
 import { isReadOnly, isWrittenByAgent } from "../../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "../directories.ts";
@@ -45,7 +45,7 @@ export async function makeMounts(
       // Containers must not change files that the agent writes.
       readonly: mount.readOnly === true || contentOnly,
       recursiveReadOnly: await resolveRecursiveReadOnly(pod, mount),
-      selinuxRelabel: volume.hostPath === undefined && hasSeLinux(),
+      selinuxRelabel: needsRelabelling(pod, volume),
       propagation: MOUNT_PROPAGATION[mount.mountPropagation ?? "None"],
     });
   }
@@ -68,8 +68,8 @@ export function makeDevices({ pod, services }: PodContext, container: Container)
   });
 }
 
-function hasSeLinux(): boolean {
-  return existsSync("/sys/fs/selinux/enforce");
+function needsRelabelling({ pod, services }: PodContext, volume: Volume): boolean {
+  return volume.hostPath === undefined && systemSeLinux.isEnabled() && !services.volumes.isLabelled(pod, volume);
 }
 
 async function resolveHostPath(

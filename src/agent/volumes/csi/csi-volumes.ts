@@ -12,6 +12,7 @@ import type { AttachableVolume, Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { applyFsGroupToVolume, hasFsGroup } from "../mount/ownership.ts";
+import { findMountContext, type SeLinux, type SeLinuxMounts, systemSeLinux } from "../mount/selinux.ts";
 import { runOperation } from "../operation-error.ts";
 import type { TokenManager } from "../projected/token-manager.ts";
 import type { VolumePath } from "../volume-path.ts";
@@ -43,6 +44,10 @@ export interface CsiVolumesOptions {
   readonly events: PodEventRecorder;
   readonly clock: Clock;
   readonly nodeName: string;
+  /** Which volumes are mounted with a SELinux context; none when absent. */
+  readonly seLinuxMounts?: SeLinuxMounts | undefined;
+  /** The host's SELinux when absent. */
+  readonly seLinux?: SeLinux | undefined;
 }
 
 export interface CsiRequest {
@@ -155,6 +160,8 @@ export class CsiVolumes {
     const isAttached = !volume.isEphemeral && object?.spec.attachRequired !== false;
     const uid = podUid(pod);
     const known = (await this.#records.forPod(uid)).find(({ specVolID }) => specVolID === volume.specName);
+    const wasTouched = known?.touched ?? false;
+    const seLinuxMountContext = wasTouched ? known?.seLinuxMountContext : await this.#mountContext(request, object);
     const record: CsiRecord = {
       specVolID: volume.specName,
       driverName: volume.driver,
@@ -164,7 +171,8 @@ export class CsiVolumes {
       nodeName,
       podVolumes: [...new Set([...(known?.podVolumes ?? []), name])],
       block: volume.isBlock,
-      touched: known?.touched ?? false,
+      touched: wasTouched,
+      ...(seLinuxMountContext === undefined ? {} : { seLinuxMountContext }),
     };
     await this.#records.write(uid, record);
     const context = isAttached ? await this.#attach(request, record.attachmentID) : {};
@@ -179,8 +187,34 @@ export class CsiVolumes {
       const capabilities = {
         supportsSingleNode: await driver.hasCapability("SINGLE_NODE_MULTI_WRITER", signal),
         group: takesGroup ? String(group) : undefined,
+        seLinuxContext: seLinuxMountContext,
       };
       return { request, driver, object, record, context, stages, capability: toVolumeCapability(volume, capabilities) };
+    });
+  }
+
+  /** Rejects where pods or containers that share the volume need different contexts. */
+  async #mountContext(
+    { pod, name, volume, signal }: CsiRequest,
+    object: CSIDriver | undefined,
+  ): Promise<string | undefined> {
+    const { seLinuxMounts = "none", seLinux = systemSeLinux } = this.#options;
+    if (seLinuxMounts === "none" || volume.isBlock) return undefined;
+    const { specName, isEphemeral } = volume;
+    return await runOperation(SETUP.name, { volume: specName, event: SETUP.event, signal }, async () => {
+      const isSupported = object?.spec.seLinuxMount === true;
+      const labelled = { name, accessModes: isEphemeral ? undefined : volume.accessModes, isSupported };
+      const context = findMountContext(pod, labelled, seLinuxMounts, seLinux);
+      if (!isSupported || !seLinux.isEnabled()) return context;
+      const others = (await this.#records.all()).filter(
+        ({ uid, record }) => uid !== podUid(pod) && recordUniqueName(record) === toUniqueName(volume),
+      );
+      const [other] = others.map(({ record }) => record.seLinuxMountContext);
+      if (others.length > 0 && other !== context) {
+        const labels = `${JSON.stringify(other ?? "")} and ${JSON.stringify(context ?? "")}`;
+        throw new Error(`conflicting SELinux labels of volume ${specName}: ${labels}`);
+      }
+      return context;
     });
   }
 
@@ -329,9 +363,10 @@ export class CsiVolumes {
     await this.#records.remove(uid, record);
   }
 
-  #volumePath(uid: string, { specVolID, block }: CsiRecord): VolumePath {
+  #volumePath(uid: string, { specVolID, block, seLinuxMountContext }: CsiRecord): VolumePath {
     if (block === true) return { path: this.#records.deviceLink(uid, specVolID), isBlock: true };
-    return { path: this.#records.mountPoint(uid, specVolID), isBlock: false };
+    const isLabelled = seLinuxMountContext !== undefined;
+    return { path: this.#records.mountPoint(uid, specVolID), isBlock: false, isLabelled };
   }
 
   /** The target path that the driver creates. */

@@ -2,6 +2,7 @@
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
+import { contextOption } from "../mount/selinux.ts";
 import type { TokenManager } from "../projected/token-manager.ts";
 import type { VolumeCapability } from "./messages.ts";
 import type { CsiVolume, SecretName } from "./volume.ts";
@@ -11,14 +12,23 @@ export type SecretSource = (
   name: string,
 ) => Promise<Readonly<Record<string, Uint8Array>> | undefined>;
 
-/** `supportsSingleNode`: the driver supports SINGLE_NODE_MULTI_WRITER; `group`: the driver applies this fsGroup. */
+export interface CapabilityOptions {
+  /** The driver supports SINGLE_NODE_MULTI_WRITER. */
+  readonly supportsSingleNode: boolean;
+  /** The driver applies this fsGroup. */
+  readonly group: string | undefined;
+  /** The SELinux label of the mount. */
+  readonly seLinuxContext?: string | undefined;
+}
+
 export function toVolumeCapability(
   { isBlock, fsType, mountOptions, accessModes }: CsiVolume,
-  { supportsSingleNode, group }: { readonly supportsSingleNode: boolean; readonly group: string | undefined },
+  { supportsSingleNode, group, seLinuxContext }: CapabilityOptions,
 ): VolumeCapability {
   const mode = toAccessMode(accessModes[0] ?? "ReadWriteOnce", supportsSingleNode);
   if (isBlock) return { block: {}, accessMode: { mode } };
-  const mount = { fsType, mountFlags: [...mountOptions], ...(group === undefined ? {} : { volumeMountGroup: group }) };
+  const mountFlags = [...mountOptions, ...(seLinuxContext === undefined ? [] : [contextOption(seLinuxContext)])];
+  const mount = { fsType, mountFlags, ...(group === undefined ? {} : { volumeMountGroup: group }) };
   return { mount, accessMode: { mode } };
 }
 

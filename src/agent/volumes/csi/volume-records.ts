@@ -22,6 +22,8 @@ export interface CsiRecord {
   readonly podVolumes: readonly string[];
   /** Absent or false: a file system. */
   readonly block?: boolean;
+  /** The SELinux label that the volume is mounted with. */
+  readonly seLinuxMountContext?: string;
   /** Whether the driver was called; false: there is nothing to undo. */
   readonly touched: boolean;
 }
@@ -131,6 +133,7 @@ async function readRecord(path: string): Promise<CsiRecord | undefined> {
       podVolumes: found.podVolumes ?? [found.specVolID],
       block: found.block === true,
       touched: found.touched !== false,
+      ...(found.seLinuxMountContext ? { seLinuxMountContext: found.seLinuxMountContext } : {}),
     };
   } catch {
     return undefined;

@@ -80,7 +80,9 @@ const persistent: PersistentVolume = {
   },
 };
 
-interface NodeOptions extends Partial<Pick<VolumePluginsOptions, "controllerAttach" | "pluginDir">> {
+type Passed = "controllerAttach" | "pluginDir" | "seLinuxMounts" | "seLinux";
+
+interface NodeOptions extends Partial<Pick<VolumePluginsOptions, Passed>> {
   readonly volume?: PersistentVolume;
   readonly claim?: PersistentVolumeClaim;
 }
@@ -121,6 +123,8 @@ async function start(options: NodeOptions, rootDir: string, api: FakeApi, mounte
     nodeName: "n1",
     controllerAttach: options.controllerAttach ?? true,
     pluginDir: options.pluginDir ?? join(rootDir, "flex"),
+    seLinuxMounts: options.seLinuxMounts,
+    seLinux: options.seLinux,
     client,
     clock,
     random: systemRandom,
@@ -311,6 +315,51 @@ t.test("VolumeManager stages a volume once, publishes it for each pod, and unsta
   t.same(driver.volumeCalls.slice(-2), ["unpublishVolume", "unstageVolume"]);
   t.same([...at.mounter.points], []);
   t.same(await readdir(join(at.rootDir, "pods")), []);
+});
+
+t.test("VolumeManager mounts volumes with the SELinux label of their pod where the driver supports it", async (t) => {
+  const label = (level: string) => `system_u:object_r:container_file_t:${level}`;
+  const seLinux = {
+    isEnabled: () => true,
+    readFile: (path: string) => (path.endsWith("/contexts") ? `process = "p"\nfile = "${label("s0")}"\n` : undefined),
+  };
+  const container = { name: "c", volumeMounts: [{ name: "data", mountPath: "/d" }] };
+  const labelled = (name: string, level: string, policy?: "Recursive"): Pod =>
+    podOf(name, {
+      containers: [container],
+      securityContext: { seLinuxOptions: { level }, seLinuxChangePolicy: policy },
+    });
+  const persistentOf = (mode: "ReadWriteMany" | "ReadWriteOncePod"): PersistentVolume => ({
+    ...persistent,
+    spec: { ...persistent.spec, accessModes: [mode] },
+  });
+  const context = `context="${label("s0:c1,c2")}"`;
+  for (const [mode, seLinuxMounts, isDriver, isLabelled] of [
+    ["ReadWriteOncePod", "ReadWriteOncePod", true, true],
+    ["ReadWriteOncePod", "ReadWriteOncePod", false, false],
+    ["ReadWriteOncePod", "none", true, false],
+    ["ReadWriteMany", "ReadWriteOncePod", true, false],
+    ["ReadWriteMany", "all", true, true],
+  ] as const) {
+    await using at = await node(t, { volume: persistentOf(mode), seLinuxMounts, seLinux });
+    const spec = { attachRequired: false, seLinuxMount: isDriver };
+    at.api.put(`/apis/storage.svc.io/v1/csidrivers/${NAME}`, { kind: "CSIDriver", metadata: { name: NAME }, spec });
+    await using driver = await at.driver();
+    const one = labelled("one", "s0:c1,c2");
+    await at.volumes.setUp(one, []);
+    const mountFlags = isLabelled ? ["noatime", context] : ["noatime"];
+    const mounts = driver.calls.filter(({ method }) => /^(stage|publish)Volume$/.test(method));
+    const name = `${mode}, ${seLinuxMounts}, ${isDriver}`;
+    for (const { request } of mounts) t.match(request, { volumeCapability: { mount: { mountFlags } } }, name);
+    t.equal(at.volumes.isLabelled(one, claimed), isLabelled, name);
+    if (mode !== "ReadWriteMany" || !isLabelled) continue;
+    const conflict = `"${label("s0:c1,c2")}" and "${label("s0:c3")}"`;
+    const failed = `MountVolume.SetUp failed for volume "pv1" : conflicting SELinux labels of volume pv1: ${conflict}`;
+    t.same(await messages(at.volumes.setUp(labelled("two", "s0:c3"), [])), [["FailedMount", failed]]);
+    const relabelled = labelled("three", "s0:c1,c2", "Recursive");
+    t.match(await messages(at.volumes.setUp(relabelled, [])), [["FailedMount", / and ""$/]]);
+    await at.volumes.setUp(labelled("four", "s0:c1,c2"), []);
+  }
 });
 
 t.test("VolumeManager of a new agent finds mounted volumes, and unmounts them through the driver", async (t) => {

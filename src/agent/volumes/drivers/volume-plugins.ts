@@ -19,6 +19,7 @@ import type { SecretSource } from "../csi/request-fields.ts";
 import { FlexDrivers } from "../flex/driver.ts";
 import { FlexVolumes } from "../flex/flex-volumes.ts";
 import type { Mounter } from "../mount/mounter.ts";
+import type { SeLinux, SeLinuxMounts } from "../mount/selinux.ts";
 import { TokenManager, type TokenRequestSource } from "../projected/token-manager.ts";
 import { Attachments } from "./attachments.ts";
 import { DriverVolumes } from "./driver-volumes.ts";
@@ -40,6 +41,9 @@ export interface VolumePluginsOptions {
   readonly secret: SecretSource;
   readonly tokens: TokenRequestSource;
   readonly claims: Pick<ClaimSource, "updateClaimSize">;
+  /** See `CsiVolumesOptions`. */
+  readonly seLinuxMounts?: SeLinuxMounts | undefined;
+  readonly seLinux?: SeLinux | undefined;
   /** For plugins of other types, which register in the same directory. */
   readonly pluginHandlers?: Readonly<Record<string, PluginHandler>>;
   readonly node: () => Promise<Node>;
@@ -66,7 +70,7 @@ export class VolumePlugins {
 
   constructor(options: VolumePluginsOptions) {
     this.#options = options;
-    const { directories, nodeName, client, clock, mounter, events, secret, claims } = options;
+    const { directories, nodeName, client, clock, mounter, events, secret, claims, seLinuxMounts, seLinux } = options;
     this.attachments = new Attachments({ ...options, byController: options.controllerAttach });
     this.#csiNode = client && new CsiNodeWriter({ client, nodeName });
     this.#csi = new CsiDriverRegistry({
@@ -83,6 +87,8 @@ export class VolumePlugins {
         tokens: new TokenManager({ source: options.tokens, clock }),
         events,
         clock,
+        seLinuxMounts,
+        seLinux,
       }),
       flex: new FlexVolumes({ ...shared, drivers: new FlexDrivers({ directory: options.pluginDir, clock }) }),
       claims,

@@ -9,16 +9,21 @@ import type { Mounter } from "../mount/mounter.ts";
 const HUGE_PAGES = "HugePages";
 const PREFIX = "hugepages-";
 
-/** Creates the directory and mounts its medium. Idempotent. */
-export async function setUpEmptyDir(mounter: Mounter, pod: Pod, volume: Volume, directory: string): Promise<void> {
+/** Creates the directory and mounts its medium. Idempotent. Resolves with whether the directory is new. */
+export async function setUpEmptyDir(mounter: Mounter, pod: Pod, volume: Volume, directory: string): Promise<boolean> {
   const medium = volume.emptyDir?.medium ?? "";
   const made = await mkdir(directory, { recursive: true, mode: 0o777 });
   // mkdir applies the process's umask, chmod does not.
   if (made !== undefined) await chmod(directory, 0o777);
-  if (medium === "" || (await isMounted(mounter, directory))) return;
-  if (medium === "Memory") return await mounter.tmpfs(directory, memorySize(pod, volume));
-  await mounter.hugePages(directory, pageSize(pod, medium));
-  await chmod(directory, 0o777);
+  const isNew = made !== undefined;
+  if (medium === "" || (await isMounted(mounter, directory))) return isNew;
+  if (medium === "Memory") {
+    await mounter.tmpfs(directory, memorySize(pod, volume));
+  } else {
+    await mounter.hugePages(directory, pageSize(pod, medium));
+    await chmod(directory, 0o777);
+  }
+  return isNew;
 }
 
 export async function isMounted(mounter: Mounter, directory: string): Promise<boolean> {

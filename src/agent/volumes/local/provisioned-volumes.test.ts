@@ -6,7 +6,12 @@ import { createProjectQuotas } from "./project-quotas.ts";
 import { ProvisionedVolumeError, ProvisionedVolumes } from "./provisioned-volumes.ts";
 
 const NAME = "pvc-01234567-89ab-cdef-0123-456789abcdef";
-const noQuotas = { limit: async () => false, clear: async () => {} };
+const noQuotas = {
+  limit: async () => false,
+  monitor: async () => false,
+  readUsage: async () => undefined,
+  clear: async () => {},
+};
 
 async function openVolumes(t: Pick<Test, "teardown">, mountPoints: (path: string) => readonly string[] = () => []) {
   const directory = await mkdtemp(join(tmpdir(), "svc-volumes-"));
@@ -90,6 +95,7 @@ async function limit(mounts: string, directory: string, fails = false, inode = 7
     run: async (program, args) => {
       commands.push([program, ...args].join(" "));
       if (fails) throw new Error(`${program} not found`);
+      return "";
     },
     inodeOf: async () => inode,
     onFailure: (_, error) => failures.push(String(error)),
