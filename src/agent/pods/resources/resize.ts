@@ -55,6 +55,7 @@ interface ContainerResize {
 }
 
 function findContainerResizes({ pod, observation, memory }: PodContext): readonly ContainerResize[] {
+  if (isStatic(pod)) return [];
   return allContainers(pod).flatMap(({ spec }) => {
     const container = latestRun(observation, spec.name);
     const how = memory.resources.requiredResize(spec);

@@ -28,8 +28,9 @@ export class ResourceAllocation {
   constructor({ status }: Pod) {
     for (const each of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
       if (each.containerID === undefined || each.resources === undefined) continue;
-      const { limits } = each.resources;
-      this.#allocated.set(each.name, { ...(limits && { limits }), requests: each.allocatedResources ?? {} });
+      const { limits, requests = {} } = each.resources;
+      // Without the gate InPlacePodVerticalScalingAllocatedStatus the API server drops allocatedResources.
+      this.#allocated.set(each.name, { ...(limits && { limits }), requests: each.allocatedResources ?? requests });
       this.#actual.set(each.name, each.resources);
     }
   }
@@ -74,12 +75,17 @@ export class ResourceAllocation {
     return this.#actual.get(name);
   }
 
-  /** How the container, with its allocated resources, must be changed. */
+  /**
+   * How the running container, with its allocated resources, must be changed. One whose resources an agent before this
+   * one did not report, as with InPlacePodVerticalScaling=false, is updated with them, in place.
+   */
   requiredResize(container: Container): "none" | "in place" | "restart" {
     const actual = this.#actual.get(container.name);
-    if (actual === undefined) return "none";
-    const changed = RESIZABLE_RESOURCES.filter((name) => !isSameQuantity(actual, container.resources ?? {}, name));
+    const changed = RESIZABLE_RESOURCES.filter(
+      (name) => !isSameQuantity(actual ?? {}, container.resources ?? {}, name),
+    );
     if (changed.length === 0) return "none";
+    if (actual === undefined) return "in place";
     const restart = (container.resizePolicy ?? []).some(
       (policy) => policy.restartPolicy === "RestartContainer" && changed.some((name) => name === policy.resourceName),
     );

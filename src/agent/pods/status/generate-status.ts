@@ -3,6 +3,7 @@ import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { PodContext, PodSettings } from "../pod-context.ts";
 import { isResizeInProgress } from "../resources/resize.ts";
 import { withoutUnfinishedStarts } from "../worker/pod-memory.ts";
+import { isResizeCondition } from "./pod-conditions.ts";
 import { computePodStatus, hasInitialized } from "./pod-status.ts";
 
 /** The status of a pod from its worker's context. */
@@ -53,7 +54,10 @@ function withDeviceHealth(status: PodStatus, { pod, services }: PodContext): Pod
 function withoutGatedFields(status: PodStatus, settings: PodSettings): PodStatus {
   const { inPlaceResize = true, supplementalGroupsPolicy = true, readyToStartCondition = true } = settings;
   const { conditions, ...others } = status;
-  const kept = conditions?.filter(({ type }) => readyToStartCondition || type !== "PodReadyToStartContainers");
+  const kept = conditions?.filter(
+    ({ type }) =>
+      (readyToStartCondition || type !== "PodReadyToStartContainers") && (inPlaceResize || !isResizeCondition(type)),
+  );
   const shown = kept === undefined ? others : { ...others, conditions: kept };
   if (inPlaceResize && supplementalGroupsPolicy) return shown;
   const strip = ({ resources, allocatedResources, user, ...rest }: ContainerStatus): ContainerStatus => ({

@@ -109,6 +109,10 @@ function makeDisruptionConditions({ disruption }: ConditionsInput): readonly (re
   return [["DisruptionTarget", { status: "True", reason: "TerminationByKubelet", message: disruption }]];
 }
 
+export function isResizeCondition(type: string): boolean {
+  return type === "PodResizePending" || type === "PodResizeInProgress";
+}
+
 function makeResizeConditions({
   pending,
   isInProgress,
