@@ -1,5 +1,6 @@
 import t from "tap";
 import { ADMISSION, CONFIG_MAPS, onConfigMaps, startPolicyServer } from "../../testing/admission/policy-server.ts";
+import { cutAnnotation } from "./validating-admission-policy.ts";
 
 const POLICIES = `${ADMISSION}/v1/validatingadmissionpolicies`;
 const BINDINGS = `${ADMISSION}/v1/validatingadmissionpolicybindings`;
@@ -81,6 +82,10 @@ t.test("expressions that fail reject requests, unless the failure policy is Igno
       /composited variable "b" fails to evaluate: composited variable "a" fails to evaluate: no such key: none$/,
     ],
     [{ auditAnnotations: [{ key: "k", valueExpression: "string(object.data.none)" }] }, /no such key: none$/],
+    [
+      { auditAnnotations: [{ key: "k", valueExpression: "string(authorizer.path('/x').check('get').allowed())" }] },
+      /resulted in error: no such attribute\(s\): authorizer$/,
+    ],
     [{ ...notBad, matchConditions: [{ name: "m", expression: "object.data.none == ''" }] }, /no such key: none$/],
     [{ ...notBad, paramKind: { apiVersion: "x.io/v1", kind: "None" } }, /paramKind: 'x.io\/v1, Kind=None'$/],
   ] as const;
@@ -94,6 +99,20 @@ t.test("expressions that fail reject requests, unless the failure policy is Igno
       await f.send(`DELETE ${POLICIES}/p`);
       await f.send(`DELETE ${BINDINGS}/p`);
     }
+  }
+});
+
+t.test("a value of an audit annotation has at most 10 KiB, counted in bytes", async (t) => {
+  for (const length of [0, 5_000, 10_240]) t.equal(cutAnnotation("a".repeat(length)).length, length);
+  t.equal(cutAnnotation("a".repeat(10_241)), "a".repeat(10_240));
+  t.equal(cutAnnotation("\u00e9".repeat(6_000)), "\u00e9".repeat(5_120));
+  for (const [text, left] of [
+    ["\u20ac", 2],
+    ["\u{1f600}", 3],
+    ["\u{1f600}", 1],
+  ] as const) {
+    const start = "a".repeat(10_240 - left);
+    t.equal(cutAnnotation(`${start}${text}b`), `${start}${"\ufffd".repeat(left)}`, "each byte that is left");
   }
 });
 

@@ -29,7 +29,7 @@ import {
 
 const NAME = "ValidatingAdmissionPolicy";
 const FAILURE_ANNOTATION = "validation.policy.admission.k8s.io/validation_failure";
-const ANNOTATION_CHARACTERS_MAX = 10 * 1024;
+const ANNOTATION_BYTES_MAX = 10 * 1024;
 
 type P = ValidatingAdmissionPolicy;
 type B = ValidatingAdmissionPolicyBinding;
@@ -158,7 +158,7 @@ class Dispatch {
     for (const { key, value } of result.annotations) {
       const name = `${bound.name}/${key}`;
       const values = this.#annotations.get(name) ?? new Set();
-      this.#annotations.set(name, values.add(value.slice(0, ANNOTATION_CHARACTERS_MAX)));
+      this.#annotations.set(name, values.add(cutAnnotation(value)));
     }
     for (const message of bound.failsOpen ? [] : result.annotationErrors) {
       this.#deny(bound, binding.name, message);
@@ -203,6 +203,16 @@ class Dispatch {
       milliseconds,
     );
   }
+}
+
+/** Each byte of a character that is cut in the middle becomes U+FFFD, as in the JSON of Go. */
+export function cutAnnotation(value: string): string {
+  if (value.length * 3 <= ANNOTATION_BYTES_MAX) return value;
+  const bytes = Buffer.from(value);
+  if (bytes.length <= ANNOTATION_BYTES_MAX) return value;
+  let end = ANNOTATION_BYTES_MAX;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end) + "\ufffd".repeat(ANNOTATION_BYTES_MAX - end);
 }
 
 function compileAll(bound: BoundPolicy<P, B, E>): MaybePromise<E> {

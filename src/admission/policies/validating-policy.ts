@@ -167,14 +167,21 @@ function createMessages(
   // Where they cannot exceed it, those that nothing needs are not evaluated.
   const isBounded = (count + variables.length) * PER_CALL_COST_MAX < budget;
   if (isBounded && !results.some(({ value }) => value === false)) return { results: [] };
-  const { authorizer: _, "authorizer.requestResource": __, ...rest } = bindings;
-  const evaluation = new Evaluation(rest, variables, budget);
+  const evaluation = new Evaluation(withoutAuthorizer(bindings), variables, budget);
   try {
     return { results: validations.map(({ message }) => message && evaluation.evaluate(message)) };
   } catch (error) {
     if (!(error instanceof BudgetExhausted)) throw error;
     return { results: [], error: `failed messageExpression: ${error.message}` };
   }
+}
+
+function withoutAuthorizer({
+  authorizer: _,
+  "authorizer.requestResource": __,
+  ...bindings
+}: Variables): Variables {
+  return bindings;
 }
 
 function denialMessage({ message = "", expression }: Validation, computed: EvaluationResult | undefined): string {
@@ -188,7 +195,8 @@ function annotate(
   bindings: Variables,
 ): Pick<PolicyResult, "annotations" | "annotationErrors"> {
   if (auditAnnotations.length === 0) return { annotations: [], annotationErrors: [] };
-  const evaluation = new Evaluation(bindings, variables, PER_RESOURCE_COST_MAX);
+  // Kubernetes compiles expressions of annotations with an authorizer, and evaluates them without.
+  const evaluation = new Evaluation(withoutAuthorizer(bindings), variables, PER_RESOURCE_COST_MAX);
   const annotations: { key: string; value: string }[] = [];
   const annotationErrors: string[] = [];
   for (const { key, expression } of auditAnnotations) {
