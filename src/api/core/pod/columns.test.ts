@@ -94,6 +94,32 @@ t.test("podColumns show the progress of init containers and count sidecars", asy
   );
 });
 
+t.test("podColumns show a sidecar that fails later, and its restarts without those of init containers", async (t) => {
+  const at = (minute: number) => ({ terminated: { exitCode: 1, finishedAt: `2026-01-01T00:0${minute}:00Z` } });
+  const waiting = { waiting: { reason: "CrashLoopBackOff" } };
+  const pod = (sidecar: ContainerStatus, main: ContainerStatus): Pod => ({
+    ...base,
+    spec: { containers: [{ name: "a" }], initContainers: [{ name: "i" }, { name: "s", restartPolicy: "Always" }] },
+    status: {
+      phase: "Running",
+      conditions: [{ type: "Initialized", status: "True" }],
+      initContainerStatuses: [
+        status("i", { restartCount: 2, lastState: at(4), state: { terminated: { exitCode: 0 } } }),
+        sidecar,
+      ],
+      containerStatuses: [main],
+    },
+  });
+  const running = status("a", { ready: true, state: { running: {} } });
+  const failing = status("s", { restartCount: 3, lastState: at(5), started: false, state: waiting });
+  t.same(cells(pod(failing, running)), ["1/2", "Init:CrashLoopBackOff", "3 (5m ago)"]);
+  t.same(cells(pod(failing, status("a", { state: waiting }))), ["0/2", "CrashLoopBackOff", "3 (5m ago)"]);
+  const healthy = status("s", { started: true, ready: true, state: { running: {} } });
+  t.same(cells(pod(healthy, running)), ["2/2", "Running", "0"]);
+  const restarted = status("a", { restartCount: 1, ready: true, state: { running: {} } });
+  t.same(cells(pod(healthy, restarted)), ["2/2", "Running", "1"], "the time of an init container's restart is not its");
+});
+
 t.test("podColumns show Terminating for a pod that is being deleted", async (t) => {
   const deleted: Pod = { ...base, metadata: { ...base.metadata, deletionTimestamp: "2026-01-01T00:09:00Z" } };
   t.same(cells({ ...deleted, status: { phase: "Running" } }), ["0/2", "Terminating", "0"]);

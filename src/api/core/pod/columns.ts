@@ -6,13 +6,10 @@ import type { Container } from "../container/schema.ts";
 import type { ContainerState, ContainerStatus } from "../container/status.ts";
 import type { Pod } from "./schema.ts";
 
-interface PodSummary {
+interface PodSummary extends Restarts {
   readonly ready: number;
   readonly total: number;
   readonly reason: string;
-  readonly restarts: number;
-  /** The time of the latest restart, in milliseconds since 1970; undefined without restarts. */
-  readonly lastRestart: number | undefined;
 }
 
 export const podColumns: readonly Column<Pod>[] = [
@@ -68,23 +65,20 @@ function summarize(pod: Pod): PodSummary {
   const total = (pod.spec?.containers.length ?? 0) + sidecars;
   const phase = pod.status?.reason || pod.status?.phase || "";
   const gated = pod.status?.conditions?.some((c) => c.type === "PodScheduled" && c.reason === "SchedulingGated");
+  const first = gated ? "SchedulingGated" : phase;
 
   const init = initProgress(pod.status?.initContainerStatuses ?? [], initSpecs);
-  const waitingForInit = init.reason !== undefined && !isConditionTrue(pod, "Initialized");
-  const main = waitingForInit ? undefined : mainProgress(pod);
-
-  const restarts = main === undefined ? init.restarts : main.restarts + init.sidecarRestarts;
-  const lastRestart = latestOf(init.lastRestart, main?.lastRestart);
-  const reason =
-    init.reason !== undefined && main === undefined
-      ? init.reason
-      : (main?.reason ?? (gated ? "SchedulingGated" : phase));
+  // A sidecar that fails later leaves the pod initialized.
+  if (init.reason !== undefined && !isConditionTrue(pod, "Initialized")) {
+    return { ready: init.readySidecars, total, reason: terminatingReason(pod, init.reason), ...init.all };
+  }
+  const main = mainProgress(pod);
   return {
-    ready: init.readySidecars + (main?.ready ?? 0),
+    ready: init.readySidecars + main.ready,
     total,
-    reason: terminatingReason(pod, reason),
-    restarts,
-    lastRestart,
+    reason: terminatingReason(pod, main.reason ?? init.reason ?? first),
+    restarts: init.sidecars.restarts + main.restarts,
+    lastRestart: latestOf(init.sidecars.lastRestart, main.lastRestart),
   };
 }
 
@@ -96,34 +90,43 @@ function terminatingReason(pod: Pod, reason: string): string {
   return finished ? reason : "Terminating";
 }
 
-interface InitProgress {
-  /** Set until all init containers are done: `Init:1/2`, `Init:CrashLoopBackOff`. */
-  readonly reason: string | undefined;
+interface Restarts {
   readonly restarts: number;
-  readonly sidecarRestarts: number;
-  readonly readySidecars: number;
+  /** The time of the latest one, in milliseconds since 1970; undefined without restarts. */
   readonly lastRestart: number | undefined;
 }
 
+interface InitProgress {
+  /** Set until all init containers are done: `Init:1/2`, `Init:CrashLoopBackOff`. */
+  readonly reason: string | undefined;
+  readonly all: Restarts;
+  readonly sidecars: Restarts;
+  readonly readySidecars: number;
+}
+
 function initProgress(statuses: readonly ContainerStatus[], specs: ReadonlyMap<string, Container>): InitProgress {
-  let restarts = 0;
-  let sidecarRestarts = 0;
+  let all: Restarts = { restarts: 0, lastRestart: undefined };
+  let sidecars = all;
   let readySidecars = 0;
-  let lastRestart: number | undefined;
   for (const [index, status] of statuses.entries()) {
     const sidecar = isSidecar(specs.get(status.name));
-    restarts += status.restartCount;
-    lastRestart = latestOf(lastRestart, finishedAt(status.lastState));
-    if (sidecar) sidecarRestarts += status.restartCount;
+    all = withRestarts(all, status);
+    if (sidecar) sidecars = withRestarts(sidecars, status);
     if (status.state?.terminated?.exitCode === 0) continue;
     if (sidecar && status.started === true) {
       if (status.ready) readySidecars += 1;
       continue;
     }
-    const reason = `Init:${initReason(status.state, index, specs.size)}`;
-    return { reason, restarts, sidecarRestarts, readySidecars, lastRestart };
+    return { reason: `Init:${initReason(status.state, index, specs.size)}`, all, sidecars, readySidecars };
   }
-  return { reason: undefined, restarts, sidecarRestarts, readySidecars, lastRestart };
+  return { reason: undefined, all, sidecars, readySidecars };
+}
+
+function withRestarts({ restarts, lastRestart }: Restarts, status: ContainerStatus): Restarts {
+  return {
+    restarts: restarts + status.restartCount,
+    lastRestart: latestOf(lastRestart, finishedAt(status.lastState)),
+  };
 }
 
 function initReason(state: ContainerState | undefined, index: number, total: number): string {
@@ -138,33 +141,25 @@ function terminatedReason(terminated: NonNullable<ContainerState["terminated"]>)
   return signal !== 0 ? `Signal:${signal}` : `ExitCode:${terminated.exitCode}`;
 }
 
-interface MainProgress {
+interface MainProgress extends Restarts {
   readonly reason: string | undefined;
   readonly ready: number;
-  readonly restarts: number;
-  readonly lastRestart: number | undefined;
 }
 
 /** The first container that is not running determines the reason, as the loop runs from the last to the first. */
 function mainProgress(pod: Pod): MainProgress {
   let reason: string | undefined;
   let ready = 0;
-  let restarts = 0;
-  let lastRestart: number | undefined;
-  let running = false;
+  let all: Restarts = { restarts: 0, lastRestart: undefined };
   for (const status of [...(pod.status?.containerStatuses ?? [])].reverse()) {
-    restarts += status.restartCount;
-    lastRestart = latestOf(lastRestart, finishedAt(status.lastState));
+    all = withRestarts(all, status);
     const waiting = status.state?.waiting?.reason ?? "";
     if (waiting !== "") reason = waiting;
     else if (status.state?.terminated !== undefined) reason = terminatedReason(status.state.terminated);
-    else if (status.ready && status.state?.running !== undefined) {
-      running = true;
-      ready += 1;
-    }
+    else if (status.ready && status.state?.running !== undefined) ready += 1;
   }
-  if (reason === "Completed" && running) reason = isConditionTrue(pod, "Ready") ? "Running" : "NotReady";
-  return { reason, ready, restarts, lastRestart };
+  if (reason === "Completed" && ready > 0) reason = isConditionTrue(pod, "Ready") ? "Running" : "NotReady";
+  return { reason, ready, ...all };
 }
 
 function finishedAt(state: ContainerState | undefined): number | undefined {
