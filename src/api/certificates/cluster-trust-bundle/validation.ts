@@ -1,9 +1,9 @@
 /** Rules for trust bundles: a name that starts with the signer's, and certificates of authorities in PEM. */
 import { X509Certificate } from "node:crypto";
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { dns1123Subdomain } from "../../meta/validation/names.ts";
 import { validateSignerName } from "../certificate-signing-request/signer-name.ts";
 import { type PemBlock, pemBlocks } from "../pem.ts";
+import { trustBundleNameProblems } from "./bundle-name.ts";
 import type { ClusterTrustBundle } from "./schema.ts";
 
 const SIGNER = "spec.signerName";
@@ -12,24 +12,11 @@ export function validateTrustBundle(object: ClusterTrustBundle, previous?: Clust
   const { signerName = "", trustBundle } = object.spec;
   const name = object.metadata?.name ?? "";
   return [
-    ...nameProblems(name, signerName).map((problem) => invalidField("metadata.name", name, problem)),
+    ...trustBundleNameProblems(name, signerName).map((problem) => invalidField("metadata.name", name, problem)),
     ...(signerName === "" ? [] : validateSignerName(signerName, SIGNER)),
     // What is stored was checked before.
     ...(trustBundle === previous?.spec.trustBundle ? [] : validateAnchors(trustBundle, "spec.trustBundle")),
   ];
-}
-
-function nameProblems(name: string, signerName: string): readonly string[] {
-  if (signerName === "") {
-    const hasSigner = name.includes(":");
-    return hasSigner
-      ? ['ClusterTrustBundle without signer name must not have ":" in its name']
-      : dns1123Subdomain(name);
-  }
-  const prefix = `${signerName.replaceAll("/", ":")}:`;
-  return name.startsWith(prefix)
-    ? dns1123Subdomain(name.slice(prefix.length))
-    : [`ClusterTrustBundle for signerName ${signerName} must be named with prefix ${prefix}`];
 }
 
 function validateAnchors(pem: string, path: string): readonly FieldError[] {

@@ -63,6 +63,9 @@ export function validateEnvFrom(sources: readonly EnvFromSource[], path: string)
   });
 }
 
+/** As in Kubernetes, a final hyphen is valid, as in the prefix of a generated name. */
 function validateObjectName(name = "", path: string): readonly FieldError[] {
-  return name === "" ? [requiredField(path)] : validateName(path, name, dns1123Subdomain);
+  if (name === "") return [requiredField(path)];
+  const complete = name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name;
+  return dns1123Subdomain(complete).map((problem) => invalidField(path, name, problem));
 }

@@ -104,7 +104,8 @@ const CREDENTIALS_MAX = 64 * 1024;
 const DOMAIN_MAX = 256;
 const USER_MAX = 104;
 const NETBIOS = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/;
-const DNS_DOMAIN = /^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$/;
+const DNS_DOMAIN =
+  /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
 export function validateWindowsOptions(
   options: WindowsSecurityContextOptions | undefined,
@@ -138,14 +139,16 @@ function windowsUserProblems(name: string): readonly string[] {
     problems.push(`'s Domain length must be under ${DOMAIN_MAX} characters`);
   }
   if (domain !== undefined && !NETBIOS.test(domain) && !DNS_DOMAIN.test(domain)) {
-    problems.push("'s Domain doesn't match the NetBIOS nor the DNS format");
+    problems.push("'s Domain doesn't match the NetBios nor the DNS format");
   }
   if (user === "") problems.push("'s User cannot be empty");
-  else if (Buffer.byteLength(user) > USER_MAX)
+  else if (Buffer.byteLength(user) > USER_MAX) {
     problems.push(`'s User length must not be longer than ${USER_MAX} characters`);
-  else if (/["/\\:;|=,+*?<>@[\]]/.test(user)) {
+  }
+  if (/^[. ]+$/.test(user)) problems.push("'s User cannot contain only periods or spaces");
+  if (/["/\\:;|=,+*?<>@[\]]/.test(user)) {
     problems.push("'s User cannot contain the following characters: \"/\\:;|=,+*?<>@[]");
-  } else if (/^[. ]+$/.test(user)) problems.push("'s User cannot contain only periods or spaces");
+  }
   return problems;
 }
 

@@ -11,6 +11,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, validateName } from "../../meta/validation/names.ts";
+import { validateContainerClaims } from "../pod-spec/claims-validation.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
 import { PROTOCOLS } from "../protocols.ts";
 import { validateContainerResources, validateResizePolicy } from "../resources/validation.ts";
@@ -28,6 +29,8 @@ export interface PodContext {
   readonly restartPolicy: string;
   /** Whether the pod uses the host's user namespace. */
   readonly hostUsers: boolean;
+  /** The names of the pod's resource claims. */
+  readonly claimNames: ReadonlySet<string>;
 }
 
 /** Validates all containers of a pod. `path` is the path of the spec. */
@@ -90,7 +93,16 @@ function validateInitContainers(spec: PodSpec, path: string, pod: PodContext): r
 const HOOKS_AND_PROBES = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
 
 /** The fields that ephemeral containers must not set. */
-const EPHEMERAL_FORBIDDEN = ["ports", "resources", "resizePolicy", "restartPolicy", ...HOOKS_AND_PROBES] as const;
+const EPHEMERAL_FORBIDDEN = [
+  "ports",
+  "resources",
+  "resizePolicy",
+  "restartPolicy",
+  "livenessProbe",
+  "readinessProbe",
+  "startupProbe",
+  "lifecycle",
+] as const;
 
 function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodContext): readonly FieldError[] {
   const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map(({ name }) => name));
@@ -137,7 +149,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 const MESSAGE_POLICIES = ["File", "FallbackToLogsOnError"];
-const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
+export const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
 
 function validateContainer(container: Container, path: string, pod: PodContext): readonly FieldError[] {
   const { name, image = "", terminationMessagePolicy = "", imagePullPolicy = "", securityContext } = container;
@@ -153,6 +165,7 @@ function validateContainer(container: Container, path: string, pod: PodContext):
     ...validateDevices(container, path, pod.volumes),
     ...validateChoice(imagePullPolicy, child(path, "imagePullPolicy"), PULL_POLICIES),
     ...validateContainerResources(container.resources ?? {}, child(path, "resources")),
+    ...validateContainerClaims(container.resources?.claims ?? [], child(path, "resources.claims"), pod.claimNames),
     ...validateResizePolicy(container.resizePolicy ?? [], child(path, "resizePolicy"), pod.restartPolicy),
     ...(securityContext === undefined
       ? []

@@ -1,11 +1,11 @@
 import t from "tap";
-import { validateOptionalFeatures } from "./claims-validation.ts";
 import { setPodSpecDefaults } from "./defaults.ts";
 import type { PodSpec } from "./schema.ts";
+import { validatePodSpec } from "./validation.ts";
 
 const container = { name: "c", image: "i" };
-const errors = (spec: Partial<PodSpec>, pod = "web") =>
-  validateOptionalFeatures({ containers: [container], ...spec }, "spec", pod).map(
+const errors = (spec: Partial<PodSpec>) =>
+  validatePodSpec(setPodSpecDefaults({ containers: [container], ...spec }), "spec", { isPod: true, name: "web" }).map(
     ({ field, detail }) => `${field}: ${detail}`,
   );
 
@@ -18,17 +18,43 @@ t.test("device claims have one source, unique names, and containers name them", 
   t.match(errors({ resourceClaims: [gpu, gpu] }), [/^spec.resourceClaims\[1\].name: $/]);
   t.match(errors({ resourceClaims: [{ name: "gpu" }] }), [/must specify one of/]);
   t.match(errors({ resourceClaims: [{ ...gpu, resourceClaimTemplateName: "t" }] }), [/at most one of/]);
-  const templated = { name: "gpu", resourceClaimTemplateName: "t" };
-  t.match(errors({ resourceClaims: [templated] }, "w".repeat(250)), [/final ResourceClaim name/]);
   t.match(errors(using("gpu")), [/resources.claims\[0\]: must be one of the names in .* which is empty/]);
   t.match(errors({ resourceClaims: [gpu], ...using("gpu", "gpu", "x") }), [/claims\[1\]: $/, /resourceClaims: gpu/]);
+});
+
+t.test("a container uses a claim as a whole or by request, each once", async (t) => {
+  type Claim = { readonly name: string; readonly request?: string };
+  const gpu = { name: "gpu", resourceClaimName: "shared" };
+  const [whole, a, b] = [{ name: "gpu" }, { name: "gpu", request: "a" }, { name: "gpu", request: "b" }];
+  const cases: readonly (readonly [claims: readonly Claim[], errors: readonly string[]])[] = [
+    [[a, b], []],
+    [[a, a], ["[1]: "]],
+    [[whole, a], ["[1]: "]],
+    [
+      [a, b, whole],
+      ["[2]: ", "[2]: "],
+    ],
+    [[{ name: "" }], ["[0]: "]],
+  ];
+  const path = "spec.containers[0].resources.claims";
+  for (const [claims, expected] of cases) {
+    t.same(
+      errors({ resourceClaims: [gpu], containers: [{ ...container, resources: { claims } }] }),
+      expected.map((error) => `${path}${error}`),
+    );
+  }
+  const containers = [{ ...container, resources: { claims: [{ name: "gpu", request: "A" }] } }];
+  t.match(errors({ resourceClaims: [gpu], containers }), [/claims\[0\]\.request: a lowercase RFC 1123 label/]);
 });
 
 t.test("resources of a pod are CPU and memory", async (t) => {
   t.same(errors({ resources: { limits: { cpu: "1" }, requests: { cpu: "500m" } } }), []);
   t.match(errors({ resources: { limits: { "ephemeral-storage": "1" } } }), [/supported values: "cpu", "memory"/]);
   t.match(errors({ resources: { limits: { cpu: "1" }, requests: { cpu: "2" } } }), [/must be less than or equal to/]);
-  t.match(errors({ resources: { claims: [{ name: "x" }] } }), [/claims may not be set for Resources at pod-level/]);
+  t.match(errors({ resources: { claims: [{ name: "x" }] } }), [
+    /claims cannot be set for Resources at pod-level/,
+    /must be one of the names/,
+  ]);
   const containers = [{ ...container, resources: { requests: { cpu: "1" }, limits: { cpu: "3" } } }];
   t.same(errors({ containers, resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "3" } } }), []);
   t.same(errors({ containers, resources: { requests: { cpu: "500m" }, limits: { cpu: "2" } } }), [

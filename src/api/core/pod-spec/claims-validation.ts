@@ -1,6 +1,7 @@
 /** Rules for fields of features that are off by default: device claims, resources of the whole pod, stop signals. */
 import {
   duplicateField,
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -13,55 +14,38 @@ import {
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { compareQuantities, formatQuantity } from "../../meta/quantity.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
-import { isPodLevelResource } from "../resources/names.ts";
+import { isPodLevelResource, validateResourceName } from "../resources/names.ts";
 import { parseResourceList } from "../resources/quantities.ts";
-import { validateContainerResources } from "../resources/validation.ts";
+import type { ResourceClaim } from "../resources/schema.ts";
+import { validateResourceRequirements } from "../resources/validation.ts";
 import { containersWithPaths } from "./containers.ts";
 import { containerRequests } from "./resources.ts";
 import type { PodResourceClaim, PodSpec } from "./schema.ts";
 
-/** `pod` is the pod's name; empty in templates. */
-export function validateOptionalFeatures(spec: PodSpec, path: string, pod: string): readonly FieldError[] {
-  const claims = spec.resourceClaims ?? [];
-  const names = new Set(claims.map(({ name }) => name));
-  const choices = names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
-  return [
-    ...validateClaims(claims, child(path, "resourceClaims"), pod),
-    ...(spec.resources === undefined ? [] : validatePodResources(spec, child(path, "resources"))),
-    ...validateEach(containersWithPaths(spec, path), (each) => {
-      const { resources, lifecycle } = each.container;
-      if (resources?.claims === undefined && lifecycle?.stopSignal === undefined) return [];
-      return [
-        ...validateClaimNames(resources?.claims ?? [], child(each.at, "resources.claims"), names, choices),
-        ...validateStopSignal(lifecycle?.stopSignal, child(each.at, "lifecycle.stopSignal"), spec),
-      ];
-    }),
-  ];
+export function validateStopSignals(spec: PodSpec, path: string): readonly FieldError[] {
+  return validateEach(containersWithPaths(spec, path), (each) => {
+    const { lifecycle } = each.container;
+    if (lifecycle?.stopSignal === undefined) return [];
+    return validateStopSignal(lifecycle.stopSignal, child(each.at, "lifecycle.stopSignal"), spec);
+  });
 }
 
-function validateClaims(claims: readonly PodResourceClaim[], path: string, pod: string): readonly FieldError[] {
+export function validateClaims(claims: readonly PodResourceClaim[], path: string): readonly FieldError[] {
   const seen = new Set<string>();
   return validateEach(claims, (claim, i) => {
     const at = index(path, i);
     const { name, resourceClaimName, resourceClaimTemplateName: template } = claim;
-    const isRepeated = seen.size === seen.add(name).size;
+    const isRepeated = name !== "" && seen.size === seen.add(name).size;
     const nameAt = child(at, "name");
     return [
       ...(name === "" ? [requiredField(nameAt)] : []),
       ...(isRepeated ? [duplicateField(nameAt, name)] : []),
-      ...(name === "" || isRepeated ? [] : validateClaimName(name, nameAt, template === undefined ? "" : pod)),
+      ...(name === "" || isRepeated ? [] : validateName(nameAt, name, dns1123Label)),
       ...validateClaimSource(claim, at),
       ...validateReference(resourceClaimName, child(at, "resourceClaimName")),
       ...validateReference(template, child(at, "resourceClaimTemplateName")),
     ];
   });
-}
-
-function validateClaimName(name: string, path: string, pod: string): readonly FieldError[] {
-  const errors = validateName(path, name, dns1123Label);
-  if (errors.length > 0 || pod === "") return errors;
-  const final = `${pod}-${name}`;
-  return dns1123Subdomain(final).map((problem) => invalidField(path, final, `final ResourceClaim name: ${problem}`));
 }
 
 function validateClaimSource(claim: PodResourceClaim, path: string): readonly FieldError[] {
@@ -78,22 +62,34 @@ function validateReference(name: string | undefined, path: string): readonly Fie
   return name === undefined ? [] : validateName(path, name, dns1123Subdomain);
 }
 
-function validateClaimNames(
-  claims: readonly { readonly name: string }[],
+/** The claims that a container uses, each once, as a whole or by request. `known` are the claims of the pod. */
+export function validateContainerClaims(
+  claims: readonly ResourceClaim[],
   path: string,
   known: ReadonlySet<string>,
-  choices: string,
 ): readonly FieldError[] {
-  const seen = new Set<string>();
-  return validateEach(claims, ({ name }, i) => {
+  if (claims.length === 0) return [];
+  const choices = known.size === 0 ? " which is empty" : `: ${[...known].sort().join(", ")}`;
+  const detail = `must be one of the names in pod.spec.resourceClaims${choices}`;
+  const used = new Set<string>();
+  /** Claims of which a request is used. */
+  const partly = new Map<string, number>();
+  return validateEach(claims, ({ name, request = "" }, i) => {
     const at = index(path, i);
     if (name === "") return [requiredField(at)];
-    const isRepeated = seen.size === seen.add(name).size;
-    const detail = `must be one of the names in pod.spec.resourceClaims${choices}`;
-    return [
-      ...(isRepeated ? [duplicateField(at, name)] : []),
-      ...(known.has(name) ? [] : [{ ...notFoundField(at, name), detail }]),
-    ];
+    const errors: FieldError[] = [];
+    if (used.has(name)) errors.push(duplicateField(at, name));
+    else {
+      const key = request === "" ? name : `${name}/${request}`;
+      if (request !== "") errors.push(...validateName(child(at, "request"), request, dns1123Label));
+      if (used.has(key)) errors.push(duplicateField(at, key));
+      else if (request === "") {
+        const overlaps = Math.min(partly.get(name) ?? 0, errorsMax);
+        errors.push(...Array.from({ length: overlaps }, () => duplicateField(at, name)));
+      } else partly.set(name, (partly.get(name) ?? 0) + 1);
+      used.add(key);
+    }
+    return known.has(name) ? errors : [...errors, { ...notFoundField(at, name), detail }];
   });
 }
 
@@ -122,21 +118,26 @@ function validateConsistency(spec: PodSpec, path: string): readonly FieldError[]
   return [...ofContainers, ...ofEach];
 }
 
-function validatePodResources(spec: PodSpec, path: string): readonly FieldError[] {
-  const { limits = {}, requests = {}, claims = [] } = spec.resources ?? {};
-  const unsupported = (list: object, at: string): readonly FieldError[] =>
-    Object.keys(list)
-      .filter((name) => !isPodLevelResource(name))
-      .map((name) => notSupported(key(at, name), name, POD_RESOURCES));
+/** Requests and limits of the pod as a whole. */
+export function validatePodResources(
+  spec: PodSpec,
+  path: string,
+  claimNames: ReadonlySet<string>,
+): readonly FieldError[] {
+  if (spec.resources === undefined) return [];
+  const { claims = [] } = spec.resources;
+  const claimsAt = child(path, "claims");
   return [
-    ...(claims.length > 0
-      ? [forbiddenField(child(path, "claims"), "claims may not be set for Resources at pod-level")]
-      : []),
-    ...unsupported(limits, child(path, "limits")),
-    ...unsupported(requests, child(path, "requests")),
-    ...validateContainerResources({ limits, requests }, path),
+    ...(claims.length > 0 ? [forbiddenField(claimsAt, "claims cannot be set for Resources at pod-level")] : []),
+    ...validateResourceRequirements(spec.resources, path, validatePodResourceName),
+    ...validateContainerClaims(claims, claimsAt, claimNames),
     ...validateConsistency(spec, path),
   ];
+}
+
+function validatePodResourceName(name: string, path: string): readonly FieldError[] {
+  const errors = validateResourceName(name, path);
+  return errors.length > 0 || isPodLevelResource(name) ? errors : [notSupported(path, name, POD_RESOURCES)];
 }
 
 const WINDOWS_SIGNALS = ["SIGKILL", "SIGTERM"];

@@ -50,6 +50,7 @@ const WINDOWS_POD = [
   "securityContext.runAsGroup",
   "securityContext.supplementalGroups",
   "securityContext.supplementalGroupsPolicy",
+  "securityContext.seLinuxChangePolicy",
 ] as const;
 const WINDOWS_CONTAINER = [
   "appArmorProfile",

@@ -53,8 +53,8 @@ t.test("validateScheduling() reports each error of a spread constraint", async (
   const at = "spec.topologySpreadConstraints";
   t.same(errorsOf({ topologySpreadConstraints: [one, { ...one, maxSkew: 1, matchLabelKeys: ["a"] }] }), [
     `FieldValueInvalid ${at}[0].maxSkew`,
-    `FieldValueInvalid ${at}[0].minDomains`,
     `FieldValueDuplicate ${at}[0].{topologyKey, whenUnsatisfiable}`,
+    `FieldValueInvalid ${at}[0].minDomains`,
     `FieldValueInvalid ${at}[1].minDomains`,
     `FieldValueForbidden ${at}[1].matchLabelKeys`,
   ]);

@@ -42,7 +42,7 @@ export function validateScheduling(
   ];
 }
 
-function validateAffinity(
+export function validateAffinity(
   affinity: Affinity | undefined,
   path: string,
   options: SchedulingValidationOptions,
@@ -175,6 +175,7 @@ function validatePodTerm(term: PodAffinityTerm, path: string): readonly FieldErr
     ...validateEach(namespaces, (name) => validateName(child(path, "namespace"), name, dns1123Label)),
     ...validateLabelKeys(matchLabelKeys, labelSelector, match),
     ...validateLabelKeys(mismatchLabelKeys, labelSelector, mismatch),
+    ...validateSelectedKeys(matchLabelKeys, labelSelector, path),
     ...validateEach(matchLabelKeys, (name, i) =>
       mismatching.has(name)
         ? [invalidField(index(match, i), name, "exists in both matchLabelKeys and mismatchLabelKeys")]
@@ -195,10 +196,31 @@ function validateLabelKeys(
   return validateEach(keys, (name, i) => validateName(index(path, i), name, qualifiedName));
 }
 
+/**
+ * The server adds a requirement for each of the keys before validation, so that a second one with the key is the
+ * client's. Errors have the term's path, as in Kubernetes.
+ */
+function validateSelectedKeys(
+  keys: readonly string[],
+  selector: LabelSelector | undefined,
+  path: string,
+): readonly FieldError[] {
+  const positions = new Map(keys.map((name, i) => [name, i]));
+  const selected = new Set(Object.keys(selector?.matchLabels ?? {}));
+  return validateEach(selector?.matchExpressions ?? [], ({ key: name }) => {
+    const position = positions.get(name);
+    const repeated = position !== undefined && selected.has(name);
+    selected.add(name);
+    return repeated
+      ? [invalidField(index(path, position), name, "exists in both matchLabelKeys and labelSelector")]
+      : [];
+  });
+}
+
 const UNSATISFIABLE = ["DoNotSchedule", "ScheduleAnyway"];
 const INCLUSIONS = ["Honor", "Ignore"];
 
-function validateSpread(
+export function validateSpread(
   constraints: readonly TopologySpreadConstraint[],
   path: string,
   options: SchedulingValidationOptions,
@@ -214,6 +236,7 @@ function validateSpread(
     return [
       ...validateConstraint(constraint, at),
       ...(repeated ? [duplicateField(pair, `{${topologyKey}, ${whenUnsatisfiable}}`)] : []),
+      ...validateMinDomains(constraint, child(at, "minDomains")),
       ...validateInclusion(constraint.nodeAffinityPolicy, child(at, "nodeAffinityPolicy")),
       ...validateInclusion(constraint.nodeTaintsPolicy, child(at, "nodeTaintsPolicy")),
       ...validateMatchLabelKeys(constraint, child(at, "matchLabelKeys")),
@@ -225,7 +248,7 @@ function validateSpread(
 }
 
 function validateConstraint(constraint: TopologySpreadConstraint, path: string): readonly FieldError[] {
-  const { maxSkew, minDomains, topologyKey } = constraint;
+  const { maxSkew, topologyKey } = constraint;
   const whenUnsatisfiable: string = constraint.whenUnsatisfiable;
   const errors: FieldError[] = [];
   if (maxSkew <= 0) errors.push(invalidField(child(path, "maxSkew"), maxSkew, "must be greater than zero"));
@@ -233,14 +256,19 @@ function validateConstraint(constraint: TopologySpreadConstraint, path: string):
   if (!UNSATISFIABLE.includes(whenUnsatisfiable)) {
     errors.push(notSupported(child(path, "whenUnsatisfiable"), whenUnsatisfiable, UNSATISFIABLE));
   }
-  if (minDomains === undefined) return errors;
-  const at = child(path, "minDomains");
-  if (minDomains <= 0) errors.push(invalidField(at, minDomains, "must be greater than zero"));
-  if (whenUnsatisfiable !== "DoNotSchedule") {
-    const detail = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
-    errors.push(invalidField(at, minDomains, detail));
-  }
   return errors;
+}
+
+function validateMinDomains(
+  { minDomains, whenUnsatisfiable }: TopologySpreadConstraint,
+  path: string,
+): readonly FieldError[] {
+  if (minDomains === undefined) return [];
+  const detail = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
+  return [
+    ...(minDomains <= 0 ? [invalidField(path, minDomains, "must be greater than zero")] : []),
+    ...(whenUnsatisfiable === "DoNotSchedule" ? [] : [invalidField(path, minDomains, detail)]),
+  ];
 }
 
 function validateInclusion(policy: string | undefined, path: string): readonly FieldError[] {

@@ -33,7 +33,11 @@ export function validatePodSecurityContext(
   options: PodSecurityValidationOptions,
 ): readonly FieldError[] {
   const context = spec.securityContext;
-  const choices = Object.entries(CHOICES) as readonly (readonly [keyof typeof CHOICES, readonly string[]])[];
+  const validateField = (field: keyof typeof CHOICES): readonly FieldError[] => {
+    const value = context?.[field];
+    const choices: readonly string[] = CHOICES[field];
+    return value === undefined || choices.includes(value) ? [] : [notSupported(child(path, field), value, choices)];
+  };
   return [
     ...validateId(context?.fsGroup, child(path, "fsGroup")),
     ...validateId(context?.runAsUser, child(path, "runAsUser")),
@@ -51,13 +55,12 @@ export function validatePodSecurityContext(
         ]
       : []),
     ...validateSysctls(context?.sysctls ?? [], child(path, "sysctls"), spec, options),
-    ...validateEach(choices, ([field, values]) => {
-      const value = context?.[field];
-      return value === undefined || values.includes(value) ? [] : [notSupported(child(path, field), value, values)];
-    }),
+    ...validateField("fsGroupChangePolicy"),
     ...validateSeccompProfile(context?.seccompProfile, child(path, "seccompProfile")),
     ...validateWindowsOptions(context?.windowsOptions, child(path, "windowsOptions")),
     ...validateAppArmorProfile(context?.appArmorProfile, child(path, "appArmorProfile")),
+    ...validateField("supplementalGroupsPolicy"),
+    ...validateField("seLinuxChangePolicy"),
   ];
 }
 

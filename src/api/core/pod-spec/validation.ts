@@ -8,10 +8,10 @@ import { validateChoice, validateContainers } from "../container/validation.ts";
 import { validateContainerResources } from "../resources/validation.ts";
 import { validateVolumes } from "../volume/validation.ts";
 import type { AnnotationValidationOptions } from "./annotation-validation.ts";
-import { validateOptionalFeatures } from "./claims-validation.ts";
+import { validateClaims, validatePodResources, validateStopSignals } from "./claims-validation.ts";
 import { validateDns, validateHostAliases } from "./dns-validation.ts";
 import { validateHostProcess, validateHostUsers, validateOs } from "./os-validation.ts";
-import { type SchedulingValidationOptions, validateScheduling } from "./scheduling-validation.ts";
+import { type SchedulingValidationOptions, validateAffinity, validateSpread } from "./scheduling-validation.ts";
 import type { PodSpec } from "./schema.ts";
 import { validatePodSecurityContext } from "./security-validation.ts";
 import { validateTolerations } from "./toleration-validation.ts";
@@ -36,29 +36,43 @@ export function validatePodSpec(
   options: PodSpecValidationOptions = {},
 ): readonly FieldError[] {
   const { errors, volumes } = validateVolumes(spec.volumes ?? [], child(path, "volumes"), options.name ?? "");
+  const claims = spec.resourceClaims ?? [];
+  const claimNames = new Set(claims.map(({ name }) => name).filter((name) => name !== ""));
   const podContext = {
     volumes,
     gracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     restartPolicy: spec.restartPolicy ?? "",
     hostUsers: spec.hostUsers !== false,
+    claimNames,
   };
+  // In Kubernetes' order.
   return [
     ...errors,
+    ...validateClaims(claims, child(path, "resourceClaims")),
     ...validateContainers(spec, path, podContext),
+    ...validatePodResources(spec, child(path, "resources"), claimNames),
     ...validateHostPorts(spec, child(path, "containers"), options),
     ...validateChoice(spec.restartPolicy ?? "", child(path, "restartPolicy"), RESTART_POLICIES),
     ...validateChoice(spec.dnsPolicy ?? "", child(path, "dnsPolicy"), DNS_POLICIES),
     ...validateLabels(spec.nodeSelector, child(path, "nodeSelector")),
     ...validatePodSecurityContext(spec, child(path, "securityContext"), options),
-    ...validateScheduling(spec, path, options),
+    ...validateAffinity(spec.affinity, child(path, "affinity"), options),
     ...validateDns(spec, child(path, "dnsConfig")),
     ...validateGates(spec, path),
+    ...validateSpread(spec.topologySpreadConstraints ?? [], child(path, "topologySpreadConstraints"), options),
     ...validateHostProcess(spec, path),
     ...validateHostUsers(spec, path),
-    ...validateNames(spec, path),
+    ...validateOptionalName(spec, path, "serviceAccountName", dns1123Subdomain),
+    ...validateOptionalName(spec, path, "nodeName", dns1123Subdomain),
     ...validateDeadline(spec.activeDeadlineSeconds, child(path, "activeDeadlineSeconds")),
+    ...validateOptionalName(spec, path, "hostname", dns1123Label),
+    ...validateOptionalName(spec, path, "subdomain", dns1123Label),
     ...validateTolerations(spec.tolerations ?? [], child(path, "tolerations")),
     ...validateHostAliases(spec.hostAliases ?? [], child(path, "hostAliases")),
+    ...validateOptionalName(spec, path, "priorityClassName", dns1123Subdomain),
+    ...(spec.runtimeClassName === undefined
+      ? []
+      : validateName(child(path, "runtimeClassName"), spec.runtimeClassName, dns1123Subdomain)),
     ...(spec.preemptionPolicy === undefined
       ? []
       : validateChoice(spec.preemptionPolicy, child(path, "preemptionPolicy"), PREEMPTION_POLICIES)),
@@ -66,7 +80,7 @@ export function validatePodSpec(
       ? []
       : validateContainerResources({ limits: spec.overhead }, child(path, "overhead"))),
     ...validateOs(spec, path),
-    ...validateOptionalFeatures(spec, path, options.name ?? ""),
+    ...validateStopSignals(spec, path),
   ];
 }
 
@@ -99,23 +113,17 @@ function validateGates(spec: PodSpec, path: string): readonly FieldError[] {
   ];
 }
 
-function validateNames(spec: PodSpec, path: string): readonly FieldError[] {
-  const formats = [
-    ["serviceAccountName", dns1123Subdomain],
-    ["nodeName", dns1123Subdomain],
-    ["hostname", dns1123Label],
-    ["subdomain", dns1123Label],
-    ["priorityClassName", dns1123Subdomain],
-  ] as const;
-  const { runtimeClassName } = spec;
-  return [
-    ...validateEach(formats, ([field, format]) =>
-      spec[field] ? validateName(child(path, field), spec[field], format) : [],
-    ),
-    ...(runtimeClassName === undefined
-      ? []
-      : validateName(child(path, "runtimeClassName"), runtimeClassName, dns1123Subdomain)),
-  ];
+type NameField = "serviceAccountName" | "nodeName" | "hostname" | "subdomain" | "priorityClassName";
+
+/** An empty name counts as absent. */
+function validateOptionalName(
+  spec: PodSpec,
+  path: string,
+  field: NameField,
+  format: (text: string) => readonly string[],
+): readonly FieldError[] {
+  const { [field]: name = "" } = spec;
+  return name === "" ? [] : validateName(child(path, field), name, format);
 }
 
 function validateDeadline(seconds: number | undefined, path: string): readonly FieldError[] {

@@ -32,32 +32,44 @@ export function validateResourceQuantity(name: string, amount: string, path: str
   ];
 }
 
-export function validateContainerResources(
+export function validateContainerResources(resources: ResourceRequirements, path: string): readonly FieldError[] {
+  return validateResourceRequirements(resources, path, validateContainerResourceName);
+}
+
+/** `validateResourceName` has the rules for names. */
+export function validateResourceRequirements(
   { limits = {}, requests = {} }: ResourceRequirements,
   path: string,
+  validateResourceName: (name: string, path: string) => readonly FieldError[],
 ): readonly FieldError[] {
   const [limitsAt, requestsAt] = [child(path, "limits"), child(path, "requests")];
   const names = [...Object.keys(limits), ...Object.keys(requests)];
   const hugePagesOnly = names.some(isHugePages) && !names.some((name) => name === "cpu" || name === "memory");
   return [
-    ...validateEach(Object.entries(limits), ([name, amount]) =>
-      validateContainerResource(name, amount, key(limitsAt, name)),
-    ),
-    ...validateEach(Object.entries(requests), ([name, amount]) => [
-      ...validateContainerResource(name, amount, key(requestsAt, name)),
-      ...validateRequest(name, amount, limits[name], path),
-    ]),
+    ...validateEach(Object.entries(limits), ([name, amount]) => {
+      const at = key(limitsAt, name);
+      return [
+        ...validateResourceName(name, at),
+        ...validateResourceQuantity(name, amount, at),
+        ...validatePages(name, amount, at),
+      ];
+    }),
+    ...validateEach(Object.entries(requests), ([name, amount]) => {
+      const at = key(requestsAt, name);
+      return [
+        ...validateResourceName(name, at),
+        ...validateResourceQuantity(name, amount, at),
+        ...validateRequest(name, amount, limits[name], path),
+        ...validatePages(name, amount, at),
+      ];
+    }),
     ...(hugePagesOnly ? [forbiddenField(path, "HugePages require cpu or memory")] : []),
   ];
 }
 
-function validateContainerResource(name: string, amount: string, path: string): readonly FieldError[] {
-  const isPartialPage = isHugePages(name) && !isMultipleOfPageSize(name, amount);
-  return [
-    ...validateContainerResourceName(name, path),
-    ...validateResourceQuantity(name, amount, path),
-    ...(isPartialPage ? [invalidField(path, amount, `${amount} is not positive integer multiple of ${name}`)] : []),
-  ];
+function validatePages(name: string, amount: string, path: string): readonly FieldError[] {
+  if (!isHugePages(name) || isMultipleOfPageSize(name, amount)) return [];
+  return [invalidField(path, amount, `${amount} is not positive integer multiple of ${name}`)];
 }
 
 function validateRequest(name: string, amount: string, limit: string | undefined, path: string): readonly FieldError[] {

@@ -1,6 +1,5 @@
 /** Rules for the files in volumes: keys, paths within the volume, modes. */
 import {
-  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -8,8 +7,17 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import { validateSignerName } from "../../certificates/certificate-signing-request/signer-name.ts";
+import { trustBundleNameProblems } from "../../certificates/cluster-trust-bundle/bundle-name.ts";
+import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { FILE_FIELDS, validateFieldRef, validateResourceFieldRef } from "../references/field-ref-validation.ts";
-import type { DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, VolumeProjection } from "./schema.ts";
+import type {
+  ClusterTrustBundleProjection,
+  DownwardAPIVolumeFile,
+  KeyToPath,
+  ProjectedVolumeSource,
+  VolumeProjection,
+} from "./schema.ts";
 
 const MODE_MAX = 0o777;
 const TOKEN_SECONDS_MIN = 600;
@@ -77,46 +85,62 @@ export function validateDownwardFile(file: DownwardAPIVolumeFile, path: string):
 }
 
 export function validateProjected(projected: ProjectedVolumeSource, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [...validateMode(projected.defaultMode, child(path, "defaultMode"))];
   const usedPaths = new Set<string>();
-  for (const [i, source] of (projected.sources ?? []).entries()) {
-    if (errors.length >= errorsMax) break;
-    const at = index(child(path, "sources"), i);
-    errors.push(...validateProjection(source, at, path));
-    for (const { name, file } of filesOf(source)) {
-      if (errors.length >= errorsMax) break;
-      if (usedPaths.has(file)) errors.push(invalidField(path, name, "conflicting duplicate paths"));
-      else if (file !== "") usedPaths.add(file);
-    }
-    if (Object.values(source).filter((value) => value !== undefined).length > 1) {
-      errors.push(forbiddenField(at, "may not specify more than 1 volume type per source"));
-    }
-  }
-  return errors;
-}
-
-function filesOf({ secret, configMap, downwardAPI }: VolumeProjection) {
+  /** The errors of a file. Errors of paths in use have the path of the volume, as in Kubernetes. */
+  const validateUnused = (file: string, shown: string): readonly FieldError[] =>
+    usedPaths.size === usedPaths.add(file).size ? [invalidField(path, shown, "conflicting duplicate paths")] : [];
   return [
-    ...(secret?.items ?? []).map(({ path }) => ({ name: secret?.name ?? "", file: path })),
-    ...(configMap?.items ?? []).map(({ path }) => ({ name: configMap?.name ?? "", file: path })),
-    ...(downwardAPI?.items ?? []).map(({ path }) => ({ name: path, file: path })),
+    ...validateMode(projected.defaultMode, child(path, "defaultMode")),
+    ...validateEach(projected.sources ?? [], (source, i) => {
+      const at = index(child(path, "sources"), i);
+      const several = Object.values(source).filter((value) => value !== undefined).length > 1;
+      return [
+        ...validateProjectedFiles(source, at, validateUnused),
+        ...validateServiceAccountToken(source.serviceAccountToken, at, path),
+        ...validateTrustBundle(source.clusterTrustBundle, child(at, "clusterTrustBundle"), validateUnused),
+        ...(several ? [forbiddenField(at, "may not specify more than 1 volume type per source")] : []),
+      ];
+    }),
   ];
 }
 
-function validateProjection(source: VolumeProjection, path: string, volume: string): readonly FieldError[] {
-  const { secret, configMap, downwardAPI, serviceAccountToken } = source;
+type ValidateUnused = (file: string, shown: string) => readonly FieldError[];
+
+function validateProjectedFiles(
+  { secret, configMap, downwardAPI }: VolumeProjection,
+  path: string,
+  validateUnused: ValidateUnused,
+): readonly FieldError[] {
   const errors: FieldError[] = [];
-  for (const [field, files] of [["secret", secret] as const, ["configMap", configMap] as const]) {
-    if (files === undefined) continue;
+  for (const [field, source] of [["secret", secret] as const, ["configMap", configMap] as const]) {
+    if (source === undefined) continue;
+    const { name = "", items = [] } = source;
     const at = child(path, field);
-    if (!files.name) errors.push(requiredField(child(at, "name")));
-    errors.push(...validateFiles(files, at));
+    if (name === "") errors.push(requiredField(child(at, "name")));
+    errors.push(
+      ...validateEach(items, (item, i) => [
+        ...validateKeyToPath(item, index(child(at, "items"), i)),
+        ...(item.path === "" ? [] : validateUnused(item.path, name)),
+      ]),
+    );
   }
-  const { items = [] } = downwardAPI ?? {};
-  errors.push(...validateEach(items, (file) => validateDownwardFile(file, child(path, "downwardAPI"))));
-  if (serviceAccountToken === undefined) return errors;
-  const { expirationSeconds, path: file } = serviceAccountToken;
+  const files = validateEach(downwardAPI?.items ?? [], (file) => [
+    ...validateDownwardFile(file, child(path, "downwardAPI")),
+    ...(file.path === "" ? [] : validateUnused(file.path, file.path)),
+  ]);
+  return [...errors, ...files];
+}
+
+/** As in Kubernetes, errors of the path have the path of the volume. */
+function validateServiceAccountToken(
+  token: VolumeProjection["serviceAccountToken"],
+  path: string,
+  volume: string,
+): readonly FieldError[] {
+  if (token === undefined) return [];
+  const { expirationSeconds, path: file } = token;
   const at = child(path, "serviceAccountToken.expirationSeconds");
+  const errors: FieldError[] = [];
   if (expirationSeconds !== undefined && expirationSeconds < TOKEN_SECONDS_MIN) {
     errors.push(invalidField(at, expirationSeconds, "may not specify a duration less than 10 minutes"));
   }
@@ -125,4 +149,46 @@ function validateProjection(source: VolumeProjection, path: string, volume: stri
   }
   if (file === "") errors.push(requiredField(child(volume, "path")));
   return [...errors, ...validateFilePath(file, child(volume, "path"))];
+}
+
+function validateTrustBundle(
+  bundle: ClusterTrustBundleProjection | undefined,
+  path: string,
+  validateUnused: ValidateUnused,
+): readonly FieldError[] {
+  if (bundle === undefined) return [];
+  const file = bundle.path;
+  return [
+    ...validateTrustBundleSource(bundle, path),
+    ...(file === "" ? [requiredField(child(path, "path"))] : []),
+    ...validateFilePath(file, child(path, "path")),
+    ...validateUnused(file, file),
+  ];
+}
+
+function validateTrustBundleSource(bundle: ClusterTrustBundleProjection, path: string): readonly FieldError[] {
+  const { name, signerName, labelSelector } = bundle;
+  if (name !== undefined && signerName !== undefined) {
+    return [invalidField(path, bundle, "only one of name and signerName may be used")];
+  }
+  if (signerName !== undefined) {
+    const at = child(path, "signerName");
+    return [
+      ...(signerName === "" ? [requiredField(at, "must be a valid signer name")] : []),
+      ...validateSignerName(signerName, at),
+      ...validateLabelSelector(labelSelector, child(path, "labelSelector")),
+    ];
+  }
+  if (name === undefined) return [requiredField(path, "either name or signerName must be specified")];
+  // The name of a bundle begins with that of its signer.
+  const colon = name.lastIndexOf(":");
+  const signer = colon < 0 ? "" : name.slice(0, colon).replaceAll(":", "/");
+  const detail = "labelSelector must be unset if name is specified";
+  return [
+    ...(name === "" ? [requiredField(child(path, "name"), "must be a valid object name")] : []),
+    ...trustBundleNameProblems(name, signer).map((problem) =>
+      invalidField(child(path, "name"), name, `not a valid clustertrustbundlename: ${problem}`),
+    ),
+    ...(labelSelector === undefined ? [] : [invalidField(child(path, "labelSelector"), labelSelector, detail)]),
+  ];
 }

@@ -12,6 +12,7 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
+import { PULL_POLICIES, validateChoice } from "../container/validation.ts";
 import { validatePersistentVolumeClaimSpec } from "../persistent-volume-claim/validation.ts";
 import {
   validateDescendingPath,
@@ -78,6 +79,8 @@ type Sources = { readonly [S in keyof VolumeSource]-?: Check<NonNullable<VolumeS
 
 /** Kubernetes' errors use another name for this source. */
 const errorNames: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
+/** Those of a second source of a volume use other names for these. */
+const secondErrorNames: Readonly<Record<string, string>> = { cephfs: "cephFS", downwardAPI: "downwarAPI" };
 
 /** The rules by source, in Kubernetes' order. Each gets the path of the source. */
 const sources: Sources = {
@@ -104,10 +107,7 @@ const sources: Sources = {
     ...validateFiles(source, path),
   ],
   nfs: validateNfs,
-  iscsi: (source, path, { name }) => [
-    ...validateIscsi(source, path),
-    ...validateIscsiLength(source, name, child(path.replace(/\.iscsi$/, ""), "name"), name),
-  ],
+  iscsi: (source, path) => validateIscsi(source, path),
   glusterfs: (source, path) => requireFields(source, path, "endpoints", "path"),
   flocker: validateFlocker,
   persistentVolumeClaim: (source, path) => requireFields(source, path, "claimName"),
@@ -131,16 +131,21 @@ const sources: Sources = {
   projected: validateProjected,
   scaleIO: (source, path) => requireFields(source, path, "gateway", "system", "volumeName"),
   csi: ({ driver, nodePublishSecretRef }, path) => {
-    const at = child(path, "nodePublishSecretRef.name");
     const secret = nodePublishSecretRef?.name ?? "";
+    const missing = nodePublishSecretRef !== undefined && secret === "";
     return [
       ...validateDriverName(driver, child(path, "driver")),
-      ...(nodePublishSecretRef === undefined ? [] : requireName(secret, at)),
-      ...(secret === "" ? [] : validateName(at, secret, dns1123Subdomain)),
+      ...(missing ? [requiredField(child(path, "nodePublishSecretRef.name"))] : []),
+      // Kubernetes' path.
+      ...(secret === "" ? [] : validateName(child(path, "name"), secret, dns1123Subdomain)),
     ];
   },
   ephemeral: validateEphemeral,
-  image: ({ reference }, path) => requireName(reference, child(path, "reference")),
+  // Workload controllers may replace the reference of a template.
+  image: ({ reference, pullPolicy }, path, _, pod) => [
+    ...(pod === "" ? [] : requireName(reference, child(path, "reference"))),
+    ...validateChoice(pullPolicy ?? "", child(path, "pullPolicy"), PULL_POLICIES),
+  ],
 };
 
 function validateSource(volume: Volume, path: string, pod: string): readonly FieldError[] {
@@ -150,7 +155,11 @@ function validateSource(volume: Volume, path: string, pod: string): readonly Fie
   // The table pairs each source with its own check, which TypeScript cannot infer from a name.
   const check = sources[first] as Check<unknown>;
   const at = child(path, errorNames[first] ?? first);
-  return [...check(volume[first], at, volume, pod), ...validateSingleSource(present, path)];
+  const names = present.map((name, i) => (i === 0 ? name : (secondErrorNames[name] ?? name)));
+  const { iscsi, name } = volume;
+  // Applies to a second source as well.
+  const length = iscsi === undefined ? [] : validateIscsiLength(iscsi, name, child(path, "name"), name);
+  return [...check(volume[first], at, volume, pod), ...validateSingleSource(names, path), ...length];
 }
 
 function requireName(name: string | undefined, path: string): readonly FieldError[] {
