@@ -63,6 +63,32 @@ t.test("podResizeStrategy rejects changes of the QoS class and of the containers
   ]);
 });
 
+t.test("podResizeStrategy resizes sidecars, and no other init containers", async (t) => {
+  const sidecar: Container = { ...container, name: "s", restartPolicy: "Always" };
+  const init: Container = { ...container, name: "i" };
+  const previous = pod({ initContainers: [sidecar, init] });
+  const details = (changed: readonly Container[]): readonly string[] => {
+    const next = podResizeStrategy.prepareForUpdate(pod({ initContainers: changed }), previous, "");
+    return (podResizeStrategy.validateUpdate?.(next, previous) ?? []).map(({ detail }) => detail);
+  };
+  const more: ResourceRequirements = { ...resources, limits: { cpu: "3", memory: "1Gi" } };
+  const other: ResourceRequirements = { ...resources, limits: { ...resources.limits, "ephemeral-storage": "1Gi" } };
+  t.same(details([{ ...sidecar, resources: more }, init]), []);
+  t.same(details([sidecar, { ...init, resources: more }]), ["resources for non-sidecar init containers are immutable"]);
+  t.same(details([{ ...sidecar, resources: other }, init]), [
+    "only cpu and memory resources for sidecar containers are mutable",
+  ]);
+});
+
+t.test("subresources of static pods report nothing else", async (t) => {
+  const annotations = { "kubernetes.io/config.mirror": "x" };
+  const invalid = { ...pod({ nodeName: "n", containers: [{ ...container, image: "" }] }), metadata: { annotations } };
+  const errorsOf = (strategy: typeof podResizeStrategy) =>
+    (strategy.validateUpdate?.(invalid, invalid) ?? []).map(({ detail }) => detail);
+  t.same(errorsOf(podResizeStrategy), ["static pods cannot be resized"]);
+  t.same(errorsOf(podEphemeralContainersStrategy), ["static pods do not support ephemeral containers"]);
+});
+
 t.test("podEphemeralContainersStrategy adds containers, and rejects changes of existing ones", async (t) => {
   const with_ = (...names: readonly string[]): Pod =>
     pod({ ephemeralContainers: names.map((name) => ({ name, image: "debug:1", targetContainerName: "a" })) });
@@ -74,6 +100,10 @@ t.test("podEphemeralContainersStrategy adds containers, and rejects changes of e
   t.same(apply(with_("d", "e"), with_("d")), []);
   t.same(apply(with_("e"), with_("d")), ["spec.ephemeralContainers"]);
   t.same(apply(with_("a"), pod({})), ["spec.ephemeralContainers[0].name"]);
+  const [debug] = with_("d").spec?.ephemeralContainers ?? [];
+  const changed = pod({ ephemeralContainers: [{ ...debug!, image: "debug:2" }] });
+  const [error] = podEphemeralContainersStrategy.validateUpdate?.(changed, with_("d")) ?? [];
+  t.match(error?.detail, /^existing ephemeral containers "d" may not be changed\n.*debug:2/s);
   const other = podEphemeralContainersStrategy.prepareForUpdate(pod({ hostname: "h" }), pod({}), "");
   t.equal(other.spec?.hostname, undefined);
 });

@@ -4,7 +4,7 @@ import { type FieldError, forbiddenField, invalidField } from "../../../schema/v
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { SubresourceStrategy } from "../../kind.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
-import type { Container } from "../container/schema.ts";
+import { type Container, container as containerSchema } from "../container/schema.ts";
 import { MIRROR } from "../pod-spec/annotation-validation.ts";
 import { hasPodLevelResources } from "../pod-spec/resources.ts";
 import { type PodSpec, podSpec } from "../pod-spec/schema.ts";
@@ -65,14 +65,15 @@ function copyResources(previous: readonly Container[], next: readonly Container[
 function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
   const { spec = NO_SPEC } = next;
   const { spec: old = NO_SPEC } = previous;
-  const errors: FieldError[] = [...validatePod(next, validationOptionsFrom(previous))];
-  if (previous.metadata?.annotations?.[MIRROR] !== undefined) {
-    return [...errors, forbiddenField("", "static pods cannot be resized")];
-  }
+  // Alone, whatever else is invalid.
   if (hasPodLevelResources(old) || hasPodLevelResources(spec)) {
-    return [...errors, forbiddenField("", "pods with pod-level resources cannot be resized")];
+    return [forbiddenField("", "pods with pod-level resources cannot be resized")];
   }
-  if (old.os?.name === "windows") return [...errors, forbiddenField("", "windows pods cannot be resized")];
+  if (previous.metadata?.annotations?.[MIRROR] !== undefined) {
+    return [forbiddenField("", "static pods cannot be resized")];
+  }
+  if (old.os?.name === "windows") return [forbiddenField("", "windows pods cannot be resized")];
+  const errors: FieldError[] = [...validatePod(next, validationOptionsFrom(previous))];
   if (qosClassOf(spec) !== (previous.status?.qosClass ?? qosClassOf(old))) {
     const detail = "Pod QOS Class may not change as a result of resizing";
     errors.push(invalidField("spec", next.status?.qosClass ?? "", detail));
@@ -80,16 +81,39 @@ function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
   if (!canResize(previous)) errors.push(forbiddenField("spec", "Pod running on node without support for resize"));
   const orderErrors = validateOrder(spec, old);
   if (orderErrors.length > 0) return [...errors, ...orderErrors];
-  for (const list of ["containers", "initContainers"] as const) {
+  for (const list of LISTS) {
     for (const [i, container] of (spec[list] ?? []).entries()) {
-      const at = child(index(`spec.${list}`, i), "resources");
-      errors.push(...validateContainerResize(container, old[list]?.[i] ?? container, at));
+      const before = old[list]?.[i] ?? container;
+      if (list === "initContainers" && before.restartPolicy !== "Always") continue;
+      errors.push(...validateContainerResize(container, before, child(index(`spec.${list}`, i), "resources")));
     }
   }
-  if (!semanticEqual(podSpec, maskComputeResources(spec, old), old)) {
-    errors.push(forbiddenField("spec", "only cpu and memory resources are mutable"));
-  }
+  errors.push(...validateOtherResources(spec, old));
   return errors;
+}
+
+/** Rejects changes of anything but CPU and memory of containers and sidecars. */
+function validateOtherResources(next: PodSpec, previous: PodSpec): readonly FieldError[] {
+  const forbid = (detail: string): FieldError => forbiddenField("spec", detail);
+  const differs = (now: Container, before: Container | undefined): boolean =>
+    !semanticEqual(containerSchema, now, before);
+  const masked = maskComputeResources(next, previous);
+  const errors = [
+    ...masked.containers
+      .filter((container, i) => differs(container, previous.containers[i]))
+      .map(() => forbid("only cpu and memory resources are mutable")),
+    ...(masked.initContainers ?? [])
+      .filter((container, i) => differs(container, previous.initContainers?.[i]))
+      .map(({ restartPolicy }) =>
+        forbid(
+          restartPolicy === "Always"
+            ? "only cpu and memory resources for sidecar containers are mutable"
+            : "resources for non-sidecar init containers are immutable",
+        ),
+      ),
+  ];
+  if (errors.length > 0 || semanticEqual(podSpec, masked, previous)) return errors;
+  return [forbid("only cpu and memory resources are mutable")];
 }
 
 /** A kubelet that supports resize reports the resources of running containers. */
@@ -133,14 +157,20 @@ function validateContainerResize(next: Container, previous: Container, path: str
  * list of requests or limits are skipped, as in Kubernetes.
  */
 function maskComputeResources(next: PodSpec, previous: PodSpec): PodSpec {
-  const restore = (containers: readonly Container[], old: readonly Container[] = []): readonly Container[] =>
-    containers.map((container, i) => ({ ...container, resources: maskedResources(container, old[i]) }));
+  const mask = (container: Container, old: Container | undefined): Container => ({
+    ...container,
+    resources: maskedResources(container, old),
+  });
   return {
     ...next,
-    containers: restore(next.containers, previous.containers),
+    containers: next.containers.map((container, i) => mask(container, previous.containers[i])),
     ...(next.initContainers === undefined
       ? {}
-      : { initContainers: restore(next.initContainers, previous.initContainers) }),
+      : {
+          initContainers: next.initContainers.map((container, i) =>
+            container.restartPolicy === "Always" ? mask(container, previous.initContainers?.[i]) : container,
+          ),
+        }),
   };
 }
 

@@ -4,13 +4,17 @@ import {
   type FieldError,
   forbiddenField,
   invalidField,
+  invalidUnquoted,
+  notSupported,
   unquoted,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
+import type { Container } from "../container/schema.ts";
 import { validateId } from "../container/security-context-validation.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import { hasInvalidDeletionCost, validatePodAnnotations } from "../pod-spec/annotation-validation.ts";
@@ -36,9 +40,11 @@ export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly Fiel
     ...(nominated ? validateName("status.nominatedNodeName", nominatedNodeName, dns1123Subdomain) : []),
     ...(qosClass === (before.qosClass ?? "") ? [] : [invalidField("status.qosClass", qosClass, "field is immutable")]),
     ...validateTerminatedContainers(status, before, previous.spec),
+    ...validateClaimStatuses(status, next.spec ?? NO_SPEC),
     ...validatePodIps((status.podIPs ?? []).map(({ ip }) => ip)),
     ...validateHostIps(status),
     ...validateContainerUsers(status, next.spec?.os?.name === "windows"),
+    ...validateResourceHealth(status, next.spec ?? NO_SPEC),
   ];
 }
 
@@ -60,6 +66,78 @@ function validateContainerUsers(status: PodStatus, windows: boolean): readonly F
       ];
     }),
   );
+}
+
+/** Each entry is of a claim of the pod. */
+function validateClaimStatuses({ resourceClaimStatuses = [] }: PodStatus, spec: PodSpec): readonly FieldError[] {
+  const known = new Set((spec.resourceClaims ?? []).map(({ name }) => name));
+  const seen = new Set<string>();
+  return validateEach(resourceClaimStatuses, ({ name, resourceClaimName }, i) => {
+    const at = child(index("status.resourceClaimStatuses", i), "name");
+    return [
+      ...(known.has(name) ? [] : [invalidField(at, name, "must match the name of an entry in `spec.resourceClaims`")]),
+      ...(seen.size === seen.add(name).size ? [duplicateField(at, name)] : []),
+      ...(resourceClaimName === undefined ? [] : validateName(at, resourceClaimName, dns1123Subdomain)),
+    ];
+  });
+}
+
+const HEALTHS = ["Healthy", "Unhealthy", "Unknown"];
+
+/** The health of allocated devices: of resources and claims that the container requests. */
+function validateResourceHealth(status: PodStatus, spec: PodSpec): readonly FieldError[] {
+  const forbidden = "must not be specified in container status";
+  return [
+    ...validateDeviceHealth(status.containerStatuses, spec.containers, "status.containerStatuses"),
+    ...validateDeviceHealth(status.initContainerStatuses, spec.initContainers, "status.initContainerStatuses"),
+    ...validateEach(status.ephemeralContainerStatuses ?? [], ({ allocatedResourcesStatus = [] }, i) =>
+      allocatedResourcesStatus.length === 0
+        ? []
+        : [forbiddenField(child(index("status.ephemeralContainerStatuses", i), "allocatedResourcesStatus"), forbidden)],
+    ),
+  ];
+}
+
+function validateDeviceHealth(
+  statuses: readonly ContainerStatus[] = [],
+  containers: readonly Container[] = [],
+  path: string,
+): readonly FieldError[] {
+  const byName = new Map(containers.toReversed().map((container) => [container.name, container]));
+  return validateEach(statuses, ({ name, allocatedResourcesStatus = [] }, i) => {
+    const container = byName.get(name);
+    return validateEach(allocatedResourcesStatus, (allocated, j) => {
+      const at = index(child(index(path, i), "allocatedResourcesStatus"), j);
+      const seen = new Set<string>();
+      return [
+        ...(container === undefined ? [] : validateAllocatedName(allocated.name, container, child(at, "name"))),
+        ...validateEach(allocated.resources ?? [], ({ resourceID, health = "" }, k) => {
+          const device = index(child(at, "resources"), k);
+          const repeated = seen.size === seen.add(resourceID).size;
+          return [
+            ...(HEALTHS.includes(health) ? [] : [notSupported(child(device, "health"), health, HEALTHS)]),
+            ...(repeated ? [duplicateField(child(device, "resourceID"), resourceID)] : []),
+          ];
+        }),
+      ];
+    });
+  });
+}
+
+const CLAIM_PREFIX = "claim:";
+
+function validateAllocatedName(name: string, { resources }: Container, path: string): readonly FieldError[] {
+  if (!name.startsWith(CLAIM_PREFIX)) {
+    const isRequested = Object.hasOwn(resources?.requests ?? {}, name);
+    return isRequested ? [] : [invalidUnquoted(path, name, "must match one of the container's resource requests")];
+  }
+  const claims = (resources?.claims ?? []).map((claim) =>
+    claim.request ? `${claim.name}/${claim.request}` : claim.name,
+  );
+  if (claims.includes(name.slice(CLAIM_PREFIX.length))) return [];
+  const detail =
+    "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty";
+  return [invalidUnquoted(path, name, detail)];
 }
 
 /** A terminated container that is not restarted must stay terminated. */
@@ -117,8 +195,8 @@ const ONE_PER_FAMILY = "may specify no more than one IP for each IP family";
 function validatePodIps(ips: readonly string[]): readonly FieldError[] {
   return [
     ...validateEach(ips, (ip, i) => validateLegacyIp(ip, index("status.podIPs", i))),
-    ...(isDualStack(ips) ? [] : [invalidField("status.podIPs", goIps("PodIP", ips), ONE_PER_FAMILY)]),
-    ...validateUniqueIps(ips, "status.podIPs"),
+    ...validateFamilies(ips, "status.podIPs", "PodIP"),
+    ...validateUniqueIps(ips, "status.podIPs", "PodIP"),
   ];
 }
 
@@ -130,25 +208,33 @@ function validateHostIps({ hostIP = "", hostIPs = [] }: PodStatus): readonly Fie
       ? []
       : [invalidField("status.hostIPs[0].ip", first, "must be equal to `hostIP`")]),
     ...validateEach(ips, (ip, i) => validateLegacyIp(ip, index("status.hostIPs", i))),
-    ...(isDualStack(ips) ? [] : [invalidField("status.hostIPs", goIps("HostIP", ips), ONE_PER_FAMILY)]),
-    ...validateUniqueIps(ips, "status.hostIPs"),
+    ...validateUniqueIps(ips, "status.hostIPs", "HostIP"),
+    ...validateFamilies(ips, "status.hostIPs", "HostIP"),
   ];
 }
 
-/** As Go prints the list: `[]core.PodIP{core.PodIP{IP:"10.0.0.1"}}`. */
-function goIps(type: string, ips: readonly string[]): unknown {
-  const items = ips.map((ip) => `core.${type}{IP:${JSON.stringify(ip)}}`);
-  return unquoted(`[]core.${type}{${items.join(", ")}}`);
+/** As Go prints the address: `core.PodIP{IP:"10.0.0.1"}`. */
+function formatGoIp(type: string, ip: string): string {
+  return `core.${type}{IP:${goQuote(ip)}}`;
 }
 
-/** Whether there is at most one address of each family. */
-function isDualStack(ips: readonly string[]): boolean {
-  if (ips.length < 2) return true;
-  const families = new Set(ips.map((ip) => parseIp(ip)?.family));
-  return ips.length === 2 && families.size === 2 && !families.has(undefined);
+/** At most one address of each family. */
+function validateFamilies(ips: readonly string[], path: string, type: string): readonly FieldError[] {
+  if (ips.length < 2) return [];
+  const families = ips.map((ip) => parseIp(ip)?.family);
+  const unread = families.indexOf(undefined);
+  const detail = `failed to check for dual stack with error:invalid IP[${unread}]: <nil>`;
+  const valid = unread < 0 && ips.length === 2 && families[0] !== families[1];
+  const value = unquoted(`[]core.${type}{${ips.map((ip) => formatGoIp(type, ip)).join(", ")}}`);
+  return [
+    ...(unread < 0 ? [] : [{ type: "InternalError", field: path, detail } as const]),
+    ...(valid ? [] : [invalidField(path, value, ONE_PER_FAMILY)]),
+  ];
 }
 
-function validateUniqueIps(ips: readonly string[], path: string): readonly FieldError[] {
+function validateUniqueIps(ips: readonly string[], path: string, type: string): readonly FieldError[] {
   const seen = new Set<string>();
-  return validateEach(ips, (ip, i) => (seen.size === seen.add(ip).size ? [duplicateField(index(path, i), ip)] : []));
+  return validateEach(ips, (ip, i) =>
+    seen.size === seen.add(ip).size ? [duplicateField(index(path, i), unquoted(formatGoIp(type, ip)))] : [],
+  );
 }

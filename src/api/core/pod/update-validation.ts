@@ -8,10 +8,12 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { containsAll } from "../../meta/validation/repeated.ts";
 import type { Container } from "../container/schema.ts";
+import { validateImageWhitespace } from "../container/validation.ts";
 import type { NodeSelectorTerm } from "../node/selector.ts";
 import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
 import { APP_ARMOR, MIRROR, validatePodAnnotations } from "../pod-spec/annotation-validation.ts";
@@ -34,14 +36,14 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
     ...validateAnnotationUpdate(next.metadata, previous.metadata),
     // An update reports these a second time.
     ...validatePodAnnotations(next.metadata ?? {}, spec, "metadata.annotations", options),
-    ...validateContainerCount(spec, old),
   ];
-  if (spec.containers.length !== old.containers.length || initContainerCount(spec) !== initContainerCount(old))
-    return errors;
-  errors.push(
-    ...requireImages(spec.initContainers, "spec.initContainers"),
-    ...requireImages(spec.containers, "spec.containers"),
-  );
+  for (const list of ["containers", "initContainers"] as const) {
+    const [now, before] = [spec[list] ?? [], old[list] ?? []];
+    if (now.length !== before.length) {
+      return [...errors, forbiddenField(`spec.${list}`, "pod updates may not add or remove containers")];
+    }
+    errors.push(...validateImages(now, `spec.${list}`));
+  }
   const deadline = validateDeadline(spec.activeDeadlineSeconds, old.activeDeadlineSeconds);
   errors.push(...deadline.errors);
   if (deadline.stop) return errors;
@@ -53,13 +55,12 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
   return [...errors, ...validateImmutableFields(spec, old)];
 }
 
-/** An update reports a missing image a second time. */
-function requireImages(containers: readonly Container[] = [], path: string): readonly FieldError[] {
-  return validateEach(containers, ({ image }, i) => (image ? [] : [requiredField(child(index(path, i), "image"))]));
-}
-
-function initContainerCount({ initContainers = [] }: PodSpec): number {
-  return initContainers.length;
+/** An update reports errors of images a second time. */
+function validateImages(containers: readonly Container[], path: string): readonly FieldError[] {
+  return validateEach(containers, (container, i) => [
+    ...(container.image ? [] : [requiredField(child(index(path, i), "image"))]),
+    ...validateImageWhitespace(container, index(path, i)),
+  ]);
 }
 
 /** The annotations for AppArmor profiles and for mirror pods are immutable. */
@@ -75,15 +76,6 @@ export function validateAnnotationUpdate(
     const verb = before[name] === undefined ? "add" : "remove or update";
     return [forbiddenField(key("metadata.annotations", name), `may not ${verb} ${what}`)];
   });
-}
-
-/** Kubernetes reports only the first list that differs. */
-function validateContainerCount(next: PodSpec, previous: PodSpec): readonly FieldError[] {
-  const detail = "pod updates may not add or remove containers";
-  if (next.containers.length !== previous.containers.length) return [forbiddenField("spec.containers", detail)];
-  return initContainerCount(next) === initContainerCount(previous)
-    ? []
-    : [forbiddenField("spec.initContainers", detail)];
 }
 
 const DEADLINE_MAX = 2147483647;
@@ -182,12 +174,15 @@ function validateNodeAffinityNarrowing(
   );
 }
 
-/** An empty term matches no node, so that requirements must not be added to it. */
+/** Additions come last. An empty term matches no node, so that requirements must not be added to it. */
 function addsOnly(next: NodeSelectorTerm, previous: NodeSelectorTerm): boolean {
   const lists = ["matchExpressions", "matchFields"] as const;
   const sizeOf = (term: NodeSelectorTerm): number => lists.reduce((sum, list) => sum + (term[list] ?? []).length, 0);
   if (sizeOf(previous) === 0 && sizeOf(next) > 0) return false;
-  return lists.every((list) => containsAll(next[list] ?? [], previous[list] ?? []));
+  return lists.every((list) => {
+    const before = previous[list] ?? [];
+    return deepEqual((next[list] ?? []).slice(0, before.length), before);
+  });
 }
 
 function maskNodeSelection(next: PodSpec, previous: PodSpec): PodSpec {
