@@ -1,6 +1,5 @@
 import {
   duplicateField,
-  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -15,26 +14,18 @@ import type { ServicePort, ServiceSpec } from "./schema.ts";
 import { isHeadless } from "./types.ts";
 
 const PORTS = "spec.ports";
-/** The kubelet's port, which cloud load balancers would expose. */
-const AGENT_PORT = 10250;
-
 export function validatePorts(spec: ServiceSpec): readonly FieldError[] {
-  const { ports = [], type } = spec;
-  const errors: FieldError[] = [];
-  if (ports.length === 0 && !isHeadless(spec) && type !== "ExternalName") errors.push(requiredField(PORTS));
-  for (const [i, port] of ports.entries()) {
-    if (errors.length >= errorsMax) break;
-    if (type !== "LoadBalancer" || port.port !== AGENT_PORT) continue;
-    const detail = `may not expose port ${AGENT_PORT} externally since it is used by kubelet`;
-    errors.push(invalidField(index(PORTS, i), port.port, detail));
-  }
+  const { ports = [] } = spec;
   const names = new Set<string | undefined>();
-  for (const [i, port] of ports.entries()) {
-    if (errors.length >= errorsMax) break;
+  return validateEach(ports, (port, i) => {
     const repeated = names.size === names.add(port.name).size;
-    errors.push(...validatePort(port, ports.length > 1, repeated, index(PORTS, i)));
-  }
-  return [...errors, ...validateUniquePorts(spec)];
+    return validatePort(port, ports.length > 1, repeated, index(PORTS, i));
+  });
+}
+
+export function requirePorts(spec: ServiceSpec): readonly FieldError[] {
+  const needed = !isHeadless(spec) && spec.type !== "ExternalName";
+  return needed && (spec.ports ?? []).length === 0 ? [requiredField(PORTS)] : [];
 }
 
 function validatePort(port: ServicePort, needsName: boolean, repeated: boolean, path: string): readonly FieldError[] {
@@ -60,19 +51,19 @@ function validateProtocol(protocol: string, path: string): readonly FieldError[]
 }
 
 /** Ports must not share a node port or a service port per protocol. */
-function validateUniquePorts({ ports = [], type }: ServiceSpec): readonly FieldError[] {
+export function validateUniquePorts({ ports = [], type }: ServiceSpec): readonly FieldError[] {
   const used = new Set<string>();
   const isUsed = (what: string): boolean => used.size === used.add(what).size;
-  return validateEach(ports, ({ port, protocol, nodePort = 0 }, i) => {
-    const path = index(PORTS, i);
-    const at = child(path, "nodePort");
-    const onNode = nodePort !== 0 && isUsed(`node ${nodePort} ${protocol}`);
-    return [
-      ...(type === "ClusterIP" && nodePort !== 0
-        ? [forbiddenField(at, "may not be used when `type` is 'ClusterIP'")]
-        : []),
-      ...(onNode ? [duplicateField(at, nodePort)] : []),
-      ...(isUsed(`service ${port} ${protocol}`) ? [duplicateField(path, { protocol, port })] : []),
-    ];
-  });
+  const nodePortAt = (i: number): string => child(index(PORTS, i), "nodePort");
+  return [
+    ...validateEach(type === "ClusterIP" ? ports : [], ({ nodePort = 0 }, i) =>
+      nodePort === 0 ? [] : [forbiddenField(nodePortAt(i), "may not be used when `type` is 'ClusterIP'")],
+    ),
+    ...validateEach(ports, ({ protocol, nodePort = 0 }, i) =>
+      nodePort !== 0 && isUsed(`node ${nodePort} ${protocol}`) ? [duplicateField(nodePortAt(i), nodePort)] : [],
+    ),
+    ...validateEach(ports, ({ protocol, port }, i) =>
+      isUsed(`service ${port} ${protocol}`) ? [duplicateField(index(PORTS, i), { protocol, port })] : [],
+    ),
+  ];
 }

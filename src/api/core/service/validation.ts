@@ -21,7 +21,7 @@ import {
 import { dns1123Subdomain, portNumber, qualifiedName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { validateIpFields, validateIpFieldsUpdate } from "./ip-validation.ts";
-import { validatePorts } from "./port-validation.ts";
+import { requirePorts, validatePorts, validateUniquePorts } from "./port-validation.ts";
 import type { Service, ServiceSpec } from "./schema.ts";
 import { isExternallyAccessible, isHeadless, needsHealthCheck, specOf } from "./types.ts";
 
@@ -41,12 +41,15 @@ export function validateService(
   const old = previous === undefined ? {} : specOf(previous);
   return [
     ...validateTopologyAnnotations(service),
-    ...validateType(spec),
+    ...requirePorts(spec),
+    ...validateTypeFields(spec),
     ...validatePorts(spec),
     ...validateLabels(spec.selector, "spec.selector"),
     ...validateAffinity(spec),
     ...validateIpFields(spec, old),
     ...validateExternalIPs(spec, old),
+    ...validateType(spec.type),
+    ...validateUniquePorts(spec),
     ...validateSourceRanges(service, old),
     ...validateLoadBalancer(spec),
     ...validateExternalTraffic(spec),
@@ -62,10 +65,8 @@ export function validateServiceUpdate(next: Service, previous: Service): readonl
   if (both && spec.loadBalancerClass !== old.loadBalancerClass) {
     errors.push(invalidField("spec.loadBalancerClass", spec.loadBalancerClass, "may not change once set"));
   }
-  // An update reports it a second time.
-  if (spec.type !== "LoadBalancer" && spec.loadBalancerClass !== undefined) {
-    errors.push(forbiddenField("spec.loadBalancerClass", ONLY_LOAD_BALANCER));
-  }
+  // An update reports its errors a second time.
+  errors.push(...validateLoadBalancerClass(spec));
   const checked = needsHealthCheck(spec) && needsHealthCheck(old);
   if (checked && spec.healthCheckNodePort !== old.healthCheckNodePort) {
     errors.push(forbiddenField("spec.healthCheckNodePort", "field is immutable"));
@@ -80,9 +81,13 @@ function validateTopologyAnnotations({ metadata }: Service): readonly FieldError
   return [invalidField(key("metadata.annotations", TOPOLOGY_MODE), mode, detail)];
 }
 
-function validateType(spec: ServiceSpec): readonly FieldError[] {
-  const { type = "" } = spec;
-  if (!TYPES.includes(type)) return [notSupported("spec.type", type, TYPES)];
+function validateType(type = ""): readonly FieldError[] {
+  if (type === "") return [requiredField("spec.type")];
+  return TYPES.includes(type) ? [] : [notSupported("spec.type", type, TYPES)];
+}
+
+function validateTypeFields(spec: ServiceSpec): readonly FieldError[] {
+  const { type } = spec;
   if (type === "ExternalName") return validateExternalName(spec);
   if ((type === "LoadBalancer" || type === "NodePort") && isHeadless(spec)) {
     return [invalidField("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)];
@@ -157,17 +162,20 @@ function validateSourceRanges({ metadata, spec }: Service, old: ServiceSpec): re
 }
 
 function validateLoadBalancer(spec: ServiceSpec): readonly FieldError[] {
-  const { type, allocateLoadBalancerNodePorts, loadBalancerClass } = spec;
-  if (type === "LoadBalancer") {
-    const problems = loadBalancerClass === undefined ? [] : qualifiedName(loadBalancerClass);
-    return problems.map((problem) => invalidField("spec.loadBalancerClass", loadBalancerClass, problem));
-  }
+  const { type, allocateLoadBalancerNodePorts } = spec;
   return [
-    ...(allocateLoadBalancerNodePorts === undefined
+    ...(type === "LoadBalancer" || allocateLoadBalancerNodePorts === undefined
       ? []
       : [forbiddenField("spec.allocateLoadBalancerNodePorts", ONLY_LOAD_BALANCER)]),
-    ...(loadBalancerClass === undefined ? [] : [forbiddenField("spec.loadBalancerClass", ONLY_LOAD_BALANCER)]),
+    ...validateLoadBalancerClass(spec),
   ];
+}
+
+function validateLoadBalancerClass({ type, loadBalancerClass }: ServiceSpec): readonly FieldError[] {
+  const at = "spec.loadBalancerClass";
+  if (loadBalancerClass === undefined) return [];
+  if (type !== "LoadBalancer") return [forbiddenField(at, ONLY_LOAD_BALANCER)];
+  return qualifiedName(loadBalancerClass).map((problem) => invalidField(at, loadBalancerClass, problem));
 }
 
 const POLICIES: readonly string[] = ["Cluster", "Local"];
