@@ -64,14 +64,20 @@ function resourcesOf(item: LimitRangeItem): readonly string[] {
   return [...new Set(LISTS.flatMap((list) => Object.keys(item[list] ?? {})))];
 }
 
-/** Pairs in which the first value must not exceed the second; `blamed` is the list that errors refer to. */
-const ORDER: readonly (readonly [least: List, most: List, blamed: List, text: string])[] = [
-  ["min", "max", "min", "min value $ is greater than max value $"],
-  ["min", "defaultRequest", "defaultRequest", "min value $ is greater than default request value $"],
-  ["defaultRequest", "max", "defaultRequest", "default request value $ is greater than max value $"],
-  ["defaultRequest", "default", "defaultRequest", "default request value $ is greater than default limit value $"],
-  ["min", "default", "default", "min value $ is greater than default value $"],
-  ["default", "max", "default", "default value $ is greater than max value $"],
+/** The first value must not exceed the second. `blamed` is the list of the error's path, `shown` that of its value. */
+const ORDER: readonly (readonly [least: List, most: List, blamed: List, shown: List, text: string])[] = [
+  ["min", "max", "min", "min", "min value $ is greater than max value $"],
+  ["min", "defaultRequest", "defaultRequest", "defaultRequest", "min value $ is greater than default request value $"],
+  ["defaultRequest", "max", "defaultRequest", "defaultRequest", "default request value $ is greater than max value $"],
+  [
+    "defaultRequest",
+    "default",
+    "defaultRequest",
+    "defaultRequest",
+    "default request value $ is greater than default limit value $",
+  ],
+  ["min", "default", "default", "min", "min value $ is greater than default value $"],
+  ["default", "max", "default", "max", "default value $ is greater than max value $"],
 ];
 
 function validateOrder(item: LimitRangeItem, name: string, path: string): readonly FieldError[] {
@@ -79,10 +85,11 @@ function validateOrder(item: LimitRangeItem, name: string, path: string): readon
   const valueIn = (list: List): string | undefined =>
     item.type === "Pod" && list.startsWith("default") ? undefined : item[list]?.[name];
   const errors: FieldError[] = [];
-  for (const [least, most, blamed, text] of ORDER) {
+  for (const [least, most, blamed, shown, text] of ORDER) {
     const [low, high] = [valueIn(least), valueIn(most)];
     if (low === undefined || high === undefined || compareQuantityTexts(low, high) <= 0) continue;
-    errors.push(invalidField(key(child(path, blamed), name), low, text.replace("$", low).replace("$", high)));
+    const detail = text.replace("$", low).replace("$", high);
+    errors.push(invalidField(key(child(path, blamed), name), shown === least ? low : high, detail));
   }
   errors.push(...validateRatio(item, name, key(child(path, "maxLimitRequestRatio"), name)));
   const [limit, request] = [valueIn("default"), valueIn("defaultRequest")];

@@ -11,13 +11,13 @@ import {
   requiredField,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
 import { ownerReference } from "../../meta/object-meta.ts";
 import { validateLegacyCidr } from "../../meta/validation/ip.ts";
 import { decodeAnnotation, internalTypeProblem } from "../../meta/validation/json-annotation.ts";
 import { labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
+import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import { validateResourceQuantity } from "../resources/validation.ts";
 import { type Node, type Taint, taint } from "./schema.ts";
 
@@ -115,6 +115,7 @@ function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
     ...cidrErrors,
     ...(unread < 0 ? [] : [{ type: "InternalError", field: path, detail } as const]),
     ...(dual ? [] : [invalidField(path, cidrs, "may specify no more than one CIDR for each IP family")]),
+    ...validateEach(repeatedIndexes(cidrs), (i) => [duplicateField(index(path, i), cidrs[i])]),
   ];
 }
 
@@ -143,7 +144,10 @@ function validateAddresses({ status }: Node): readonly FieldError[] {
 function validateAssignedFields({ spec: next }: Node, { spec: previous }: Node): readonly FieldError[] {
   const errors: FieldError[] = [];
   const { podCIDRs = [], providerID = "" } = previous ?? {};
-  if (podCIDRs.length > 0 && !deepEqual(podCIDRs, next?.podCIDRs ?? [])) {
+  const now = next?.podCIDRs ?? [];
+  // One for each that differs, as in Kubernetes.
+  const changes = podCIDRs.length === now.length ? podCIDRs.filter((cidr, i) => cidr !== now[i]) : podCIDRs.slice(0, 1);
+  for (const _ of changes) {
     errors.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
   }
   if (providerID !== "" && providerID !== (next?.providerID ?? "")) {

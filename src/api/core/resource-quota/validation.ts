@@ -135,7 +135,7 @@ function validateOperator(requirement: ScopedResourceSelectorRequirement, path: 
   const errors: FieldError[] = [];
   if (WITHOUT_VALUES.includes(scopeName) && operator !== "Exists") {
     const detail =
-      "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+      "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
     errors.push(invalidField(operatorAt, operator, detail));
   }
   switch (operator) {

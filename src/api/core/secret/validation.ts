@@ -35,7 +35,7 @@ function validateType(secret: Secret): readonly FieldError[] {
   switch (secretType(secret)) {
     case "basic-auth": {
       const hasEither = data.username !== undefined || data.password !== undefined;
-      return hasEither ? [] : [requiredField("data[%s].username"), requiredField("data[%s].password")];
+      return hasEither ? [] : [requiredField(key("data", "username")), requiredField(key("data", "password"))];
     }
     case "dockercfg":
       return validateDocument(data, ".dockercfg");
