@@ -1,4 +1,6 @@
 /** The built-in kinds. A new kind is registered here. */
+
+import type { FeatureLookup } from "../flags/gates.ts";
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
 import { mutatingWebhookConfigurationKind } from "./admissionregistration/webhook-configuration/mutating-kind.ts";
@@ -139,8 +141,8 @@ export function builtinScheme(): Scheme {
   return schemeOf(builtinKinds);
 }
 
-export function schemeOf(kinds: readonly Kind[]): Scheme {
-  const scheme = new Scheme();
+export function schemeOf(kinds: readonly Kind[], features?: FeatureLookup): Scheme {
+  const scheme = new Scheme(features);
   for (const kind of kinds) scheme.register(kind);
   return scheme;
 }

@@ -136,6 +136,8 @@ export interface Subresource<T extends ApiObject = ApiObject> {
   readonly group?: string;
   readonly version?: string;
   readonly verbs: readonly Verb[];
+  /** Served only while the gate is on. */
+  readonly featureGate?: string;
   /** Set where a write through the subresource updates a part of the object itself. */
   readonly strategy?: SubresourceStrategy<T>;
   /** Set where the subresource represents the object as another kind, and accepts updates in that kind. */

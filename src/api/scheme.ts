@@ -2,6 +2,7 @@
  * The scheme: the kinds that a server serves or stores. A group has two aliases (`coordination.svc.io`,
  * `coordination.k8s.io`) for the same kinds; `apps`, `batch`, `autoscaling`, `policy` and core have one name.
  */
+import type { FeatureLookup } from "../flags/gates.ts";
 import type { Kind } from "./kind.ts";
 import { compareVersions } from "./version-order.ts";
 
@@ -45,6 +46,13 @@ export class Scheme {
   #kinds: readonly Kind[] | undefined;
   #changeCount = 0;
   readonly #listeners: (() => void)[] = [];
+  readonly #features: FeatureLookup | undefined;
+  readonly #published = new WeakMap<Kind, Kind>();
+
+  /** `features`: the feature gates that are on; absent, all are. */
+  constructor(features?: FeatureLookup) {
+    this.#features = features;
+  }
 
   /** Calls `listener` after each change of the kinds, as long as the scheme exists. */
   onChange(listener: () => void): void {
@@ -96,6 +104,17 @@ export class Scheme {
   kinds(): readonly Kind[] {
     this.#kinds ??= [...this.#builtin, ...[...this.#custom.values()].flat().sort(compareKinds)];
     return this.#kinds;
+  }
+
+  /** The kind as clients see it: without the subresources whose feature gate is off. */
+  published(kind: Kind): Kind {
+    const features = this.#features;
+    const isServed = ({ featureGate }: { readonly featureGate?: string }): boolean =>
+      featureGate === undefined || features === undefined || features.has(featureGate);
+    if (kind.subresources.every(isServed)) return kind;
+    const published = this.#published.get(kind) ?? { ...kind, subresources: kind.subresources.filter(isServed) };
+    this.#published.set(kind, published);
+    return published;
   }
 
   #add(kind: Kind): void {

@@ -250,7 +250,7 @@ function createRegistries(
     const namespaces = registries.of(namespaceKind);
     return namespaces.cacheInUse?.get(namespaces.objects.key(undefined, name))?.object;
   };
-  const registries: Registries = new Registries(schemeOf(apis.kinds), {
+  const registries: Registries = new Registries(schemeOf(apis.kinds, features), {
     store,
     ownStoreOf,
     prefix: storage.prefix,

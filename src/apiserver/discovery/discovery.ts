@@ -250,7 +250,7 @@ function servedVersions(scheme: Scheme, aliases: GroupAliases): readonly ServedV
         served = { group, version: kind.version, kinds: [], aliases };
         versions.set(key, served);
       }
-      served.kinds.push(kind);
+      served.kinds.push(scheme.published(kind));
     }
   }
   return [...versions.values()];

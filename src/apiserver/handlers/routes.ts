@@ -39,7 +39,8 @@ export function addResourceRoutes(
 ): void {
   for (const kind of scheme.kinds()) {
     for (const group of groupNames(kind.group, options.aliases)) {
-      addKindRoutes(router, { kind, group, registry: registries.of(kind), settings }, options.extra);
+      const target = { kind: scheme.published(kind), group, registry: registries.of(kind), settings };
+      addKindRoutes(router, target, options.extra);
     }
   }
 }

@@ -93,7 +93,7 @@ export class OpenApi {
     const mediaType = negotiateDocument(accept, V2_PROTOBUF);
     if (mediaType === undefined) return emptyResponse(406);
     const describe = await this.#descriptions();
-    const kinds = this.#scheme.kinds();
+    const kinds = this.#scheme.kinds().map((kind) => this.#scheme.published(kind));
     const specs = (await this.#extensions?.v2()) ?? [];
     const key = `v2 ${mediaType}${specs.map(({ etag }) => ` ${etag}`).join("")}`;
     const document = this.#document(key, kinds);
@@ -231,7 +231,8 @@ export class OpenApi {
     const { group, version } = part;
     return this.#scheme
       .kinds()
-      .filter((kind) => kind.version === version && groupNames(kind.group, this.#aliases).includes(group));
+      .filter((kind) => kind.version === version && groupNames(kind.group, this.#aliases).includes(group))
+      .map((kind) => this.#scheme.published(kind));
   }
 
   /** By path under `/openapi/v3/`. `listed`: without those that only the other name of their group has. */
