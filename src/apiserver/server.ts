@@ -232,5 +232,5 @@ function buildHandlerChain(
     withChangeLog(requestLog),
     tracing.handler,
   ];
-  return applyFilters(httpFilters, withRequestInfo(applyFilters(requestFilters, apiHandler), random));
+  return applyFilters(httpFilters, withRequestInfo(applyFilters(requestFilters, apiHandler), random, clock));
 }

@@ -32,6 +32,11 @@ export class RequestAudit {
     this.#objectRef = request.objectRef;
   }
 
+  /** Milliseconds since 1970. */
+  get receivedAt(): number {
+    return this.#request.receivedAt;
+  }
+
   #reaches(level: Level): boolean {
     return LEVELS.indexOf(this.decision.level) >= LEVELS.indexOf(level);
   }

@@ -64,6 +64,27 @@ export function headerValues({ headers, rawHeaders }: HttpRequest, name: string)
   return values;
 }
 
+/**
+ * The value of a header as text. Node.js reads each byte of a header as a character, which proxies pass on as it is;
+ * clients send UTF-8.
+ */
+export function headerText(request: HttpRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return value === undefined ? undefined : decodeValue(request, value);
+}
+
+/** `headerValues()` as text. */
+export function headerTexts(request: HttpRequest, name: string): readonly string[] {
+  return headerValues(request, name).map((value) => decodeValue(request, value));
+}
+
+function decodeValue({ rawHeaders }: HttpRequest, value: string): string {
+  const isText = rawHeaders === undefined || !NOT_ASCII.test(value);
+  return isText ? value : Buffer.from(value, "latin1").toString("utf8");
+}
+
+const NOT_ASCII = /[\u0080-\uffff]/;
+
 /** The other end of the connection. */
 export interface Peer {
   readonly address: string;

@@ -2,13 +2,23 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import type { Auditor } from "../../audit/auditor.ts";
+import type { AuditEvent } from "../../audit/event.ts";
+import type { Stage } from "../../audit/policy.ts";
 import { defaultFlags } from "../../flags/flag.ts";
+import { makeRequest } from "../../http/request.ts";
+import { textResponse } from "../../http/respond.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { type Store, StoreError } from "../../storage/store.ts";
 import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { auditConfig } from "../config/audit-options.ts";
 import { auditFlags } from "../flags/audit.ts";
+import { applyFilters, type RequestHandler } from "../request/request-context.ts";
+import { withAudit } from "./audit.ts";
+import { withRequestInfo } from "./request-info.ts";
 
 interface LoggedEvent {
   readonly stage: string;
@@ -59,6 +69,45 @@ t.test("an error that the store reports is an ordinary response", async (t) => {
   const events = await failToCreate(t, new StoreError("corrupt", "damaged"));
   t.match(events, [{ stage: "RequestReceived" }, { stage: "ResponseComplete", responseStatus: { code: 500 } }]);
 });
+
+t.test(
+  "events have the time before authentication and the text of the user agent; old proxies are long-running",
+  async (t) => {
+    const events: AuditEvent[] = [];
+    const level = "Metadata" as const;
+    const decision = { level, omitStages: new Set<Stage>(), omitManagedFields: false };
+    const auditor = { decide: () => decision, process: (event: AuditEvent) => events.push(event) > 0 };
+    const clock = new FakeClock();
+    const receivedAt = clock.now();
+    const filters = [
+      (next: RequestHandler): RequestHandler =>
+        async (context) => {
+          await clock.advance(2000);
+          return await next(context);
+        },
+      withAudit(auditor as unknown as Auditor, clock, silentLogger),
+    ];
+    const handler = withRequestInfo(
+      applyFilters(filters, async () => textResponse(200, "")),
+      seededRandom(1),
+      clock,
+    );
+    const rawHeaders = ["User-Agent", Buffer.from("jos\u00e9/1").toString("latin1")];
+    const headers = { "user-agent": rawHeaders[1] ?? "" };
+    for (const path of ["/api/v1/pods", "/api/v1/proxy/namespaces/a/pods/b"])
+      await handler({ ...makeRequest({ path, headers }), rawHeaders });
+    t.same(
+      events.map(({ stage, verb, stageAt, userAgent }) => [verb, stage, stageAt - receivedAt, userAgent]),
+      [
+        ["list", "RequestReceived", 0, "jos\u00e9/1"],
+        ["list", "ResponseComplete", 2000, "jos\u00e9/1"],
+        ["proxy", "RequestReceived", 2000, "jos\u00e9/1"],
+        ["proxy", "ResponseStarted", 4000, "jos\u00e9/1"],
+        ["proxy", "ResponseComplete", 4000, "jos\u00e9/1"],
+      ],
+    );
+  },
+);
 
 t.test("a policy can omit the stage Panic", async (t) => {
   const events = await failToCreate(t, new TypeError("secret detail"), ["Panic"]);

@@ -5,19 +5,17 @@ import type { Auditor } from "../../audit/auditor.ts";
 import type { AuditAttributes, Stage } from "../../audit/policy.ts";
 import { RequestAudit } from "../../audit/request-audit.ts";
 import { sourceIps } from "../../audit/source-ips.ts";
-import type { HttpResponse } from "../../http/message.ts";
+import { type HttpResponse, headerText } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, type RequestFilter, withRequestAudit } from "../request/request-context.ts";
-import type { RequestInfo } from "../request/request-info.ts";
+import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
 import { recordStatus } from "../responses/status-response.ts";
 import { isUnexpected, toStatus, withErrorResponses } from "./error-responses.ts";
 
 const USER_AGENT_LENGTH_MAX = 1024;
-/** Requests that record the start of their response as well. */
-const LASTING_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "log", "portforward", "proxy", "tunnel"]);
 
 /** Records requests of authenticated users. Inside of it errors are responses, so that they are recorded as such. */
 export function withAudit(auditor: Auditor, clock: Clock, log: Logger): RequestFilter {
@@ -42,7 +40,8 @@ export function withAudit(auditor: Auditor, clock: Clock, log: Logger): RequestF
       });
       const response = await observed(withRequestAudit(context, audit));
       const { status } = response;
-      if (isLasting(context.info)) await record("ResponseStarted", status);
+      // These record the start of their response as well.
+      if (isLongRunning(context.info)) await record("ResponseStarted", status);
       const complete = async (): Promise<void> => {
         await record(panicked ? "Panic" : "ResponseComplete", status);
       };
@@ -82,9 +81,9 @@ function beginAudit(auditor: Auditor, clock: Clock, context: RequestContext): Re
     verb: info.verb,
     user,
     sourceIps: sourceIps(request.headers, request.peer.address),
-    userAgent: shorten(request.headers["user-agent"] ?? ""),
+    userAgent: shorten(headerText(request, "user-agent") ?? ""),
     objectRef: info.isResourceRequest ? objectReference(info) : undefined,
-    receivedAt: clock.now(),
+    receivedAt: context.receivedAt ?? clock.now(),
   };
   return new RequestAudit(decision, metadata, () => annotations.entries);
 }
@@ -113,12 +112,8 @@ function recordStage(
   stage: Stage,
   code?: number,
 ): MaybePromise<boolean> {
-  return andThen(audit.event(stage, clock.now(), code), (event) => event === undefined || auditor.process(event));
-}
-
-function isLasting({ isResourceRequest, verb, subresource, path }: RequestInfo): boolean {
-  if (!isResourceRequest) return path.startsWith("/debug/pprof/");
-  return verb === "watch" || LASTING_SUBRESOURCES.has(subresource);
+  const at = stage === "RequestReceived" ? audit.receivedAt : clock.now();
+  return andThen(audit.event(stage, at, code), (event) => event === undefined || auditor.process(event));
 }
 
 /** The same response; `complete` is called once, when its body ends, or when the client disconnects before. */

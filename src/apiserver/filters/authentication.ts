@@ -1,7 +1,7 @@
 import { unauthorized } from "../../api/status.ts";
 import { InvalidCredentialsError } from "../../auth/authn/invalid-credentials-error.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
-import { type HttpRequest, type HttpResponse, headerValues } from "../../http/message.ts";
+import { type HttpRequest, type HttpResponse, headerText, headerTexts } from "../../http/message.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, type RequestFilter, withUser } from "../request/request-context.ts";
@@ -77,11 +77,11 @@ class RequestCredentials implements Credentials {
   }
 
   header(name: string): string | undefined {
-    return this.#context.request.headers[name];
+    return headerText(this.#context.request, name);
   }
 
   headerValues(name: string): readonly string[] {
-    return headerValues(this.#context.request, name);
+    return headerTexts(this.#context.request, name);
   }
 
   headerNames(): readonly string[] {

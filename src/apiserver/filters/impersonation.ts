@@ -9,7 +9,7 @@ import {
   UNAUTHENTICATED,
   type UserInfo,
 } from "../../auth/user.ts";
-import { type HttpRequest, type HttpResponse, headerValues } from "../../http/message.ts";
+import { type HttpRequest, type HttpResponse, headerTexts } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import {
   type RequestContext,
@@ -63,8 +63,8 @@ function impersonatedUser(request: HttpRequest): UserInfo {
     if (header.startsWith(EXTRA_PREFIX))
       extra.set(decodePercent(header.slice(EXTRA_PREFIX.length)), nonEmptyValues(request, header));
   }
-  const [name = "", uid = ""] = ["impersonate-user", "impersonate-uid"].map((each) => headerValues(request, each)[0]);
-  return { name, uid, groups: headerValues(request, "impersonate-group"), extra: Object.fromEntries(extra) };
+  const [name = "", uid = ""] = ["impersonate-user", "impersonate-uid"].map((each) => headerTexts(request, each)[0]);
+  return { name, uid, groups: headerTexts(request, "impersonate-group"), extra: Object.fromEntries(extra) };
 }
 
 function isEmptyUser({ name, uid, groups, extra }: UserInfo): boolean {
@@ -88,7 +88,7 @@ function missingUserResponse({ path, query }: HttpRequest, { uid, groups, extra 
 }
 
 function nonEmptyValues(request: HttpRequest, header: string): readonly string[] {
-  return headerValues(request, header).filter((value) => value !== "");
+  return headerTexts(request, header).filter((value) => value !== "");
 }
 
 function decodePercent(text: string): string {

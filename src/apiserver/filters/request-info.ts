@@ -1,18 +1,20 @@
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
 import { parseRequestInfo, type RequestInfo } from "../request/request-info.ts";
 import { warningHeaders } from "../responses/warning-headers.ts";
 
 /**
  * Creates the request context and adds the standard response headers: Kubernetes' WithRequestInfo, WithWarningRecorder,
- * WithAuditInit and WithCacheControl.
+ * WithAuditInit, WithCacheControl and, with a clock, WithRequestReceivedTimestamp.
  */
-export function withRequestInfo(next: RequestHandler, random: RandomSource): Handler {
+export function withRequestInfo(next: RequestHandler, random: RandomSource, clock?: Clock): Handler {
   return async (request) => {
     // An empty header is no id.
-    const context = new ReceivedRequest(request, request.headers["audit-id"] || randomUuid(random));
+    const auditId = request.headers["audit-id"] || randomUuid(random);
+    const context = new ReceivedRequest(request, auditId, clock?.now());
     return addHeaders(await next(context), context);
   };
 }
@@ -23,13 +25,15 @@ class ReceivedRequest implements RequestContext {
   readonly user = undefined;
   readonly warnings: string[] = [];
   readonly auditId: string;
+  readonly receivedAt: number | undefined;
   readonly annotations = new AuditAnnotations();
   readonly responseHeaders: Record<string, string>;
 
-  constructor(request: HttpRequest, auditId: string) {
+  constructor(request: HttpRequest, auditId: string, receivedAt: number | undefined) {
     this.request = request;
     this.info = parseRequestInfo(request);
     this.auditId = auditId;
+    this.receivedAt = receivedAt;
     this.responseHeaders = { "audit-id": auditId, "cache-control": "no-cache, private" };
   }
 

@@ -1,5 +1,5 @@
 /** Logs requests: Kubernetes' httplog at -v=3, and what they changed at -v=2. */
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
+import { type HttpRequest, type HttpResponse, headerText } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -87,12 +87,12 @@ function describeRequest(
   { request, info, auditId }: RequestContext,
   latency: string,
 ): Readonly<Record<string, string>> {
-  const { path, query, headers, peer } = request;
+  const { path, query, peer } = request;
   return {
     verb: loggedVerb(request, info),
     URI: query === "" ? path : `${path}?${redactQuery(query)}`,
     latency,
-    userAgent: headers["user-agent"] ?? "",
+    userAgent: headerText(request, "user-agent") ?? "",
     "audit-ID": shortAuditId(auditId),
     srcIP: peer.protocol === "local" ? "local" : `${formatHost(peer.address)}:${peer.port}`,
   };

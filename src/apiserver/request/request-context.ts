@@ -9,6 +9,8 @@ import type { RequestInfo } from "./request-info.ts";
 export interface RequestContext {
   readonly request: HttpRequest;
   readonly info: RequestInfo;
+  /** Milliseconds since 1970; undefined for a request that is not recorded. */
+  readonly receivedAt?: number | undefined;
   /** Undefined before `withAuthentication`. */
   readonly user: UserInfo | undefined;
   /** Aborts when the client disconnects or the deadline passes. Created on first access. */
@@ -71,6 +73,7 @@ export function withWatchLifecycle(context: RequestContext, watch: WatchLifecycl
 export class DerivedContext implements RequestContext {
   readonly request: RequestContext["request"];
   readonly info: RequestContext["info"];
+  readonly receivedAt: RequestContext["receivedAt"];
   readonly user: RequestContext["user"];
   readonly warnings: RequestContext["warnings"];
   readonly auditId: RequestContext["auditId"];
@@ -88,6 +91,7 @@ export class DerivedContext implements RequestContext {
   ) {
     this.request = outer.request;
     this.info = outer.info;
+    this.receivedAt = outer.receivedAt;
     this.user = user;
     this.warnings = outer.warnings;
     this.auditId = outer.auditId;

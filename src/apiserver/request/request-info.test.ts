@@ -31,6 +31,10 @@ t.test("parseRequestInfo() parses verb, resource and name of a request", async (
     ],
     ["GET /api/v1/watch/pods", "watch", "", "", "pods", "", ""],
     ["GET /api/v1/watch/namespaces/x/pods/web", "watch", "", "x", "pods", "web", ""],
+    ["POST /api/v1/watch/namespaces/x/pods/web", "watch", "", "x", "pods", "web", ""],
+    ["GET /api/v1/proxy/namespaces/x/pods/web/a/b", "proxy", "", "x", "pods", "web", ""],
+    ["DELETE /api/v1/proxy/nodes/n1", "proxy", "", "", "nodes", "n1", ""],
+    ["GET /api/v1/proxy", "list", "", "", "proxy", "", ""],
     ["HEAD /api/v1/nodes/n1", "get", "", "", "nodes", "n1", ""],
   ] as const) {
     t.match(

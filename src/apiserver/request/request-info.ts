@@ -55,8 +55,10 @@ function dropEmptySegments(segments: readonly string[]): string[] {
 }
 
 function resourceInfo(method: string, path: readonly string[], query: URLSearchParams) {
-  const isLegacyWatch = method === "GET" && path[0] === "watch" && path.length > 1;
-  const parts = isLegacyWatch ? path.slice(1) : path;
+  // The deprecated paths `/api/v1/watch/…` and `/api/v1/proxy/…`, of which the latter has no handler any more.
+  const prefix = path.length > 1 && (path[0] === "watch" || path[0] === "proxy") ? path[0] : undefined;
+  const isLegacyWatch = method === "GET" && prefix === "watch";
+  const parts = prefix === undefined ? path : path.slice(1);
   let rest = parts;
   let namespace = "";
   if (parts[0] === "namespaces" && parts.length > 1) {
@@ -64,7 +66,9 @@ function resourceInfo(method: string, path: readonly string[], query: URLSearchP
     if (parts.length > 2 && !NAMESPACE_SUBRESOURCES.has(parts[2] ?? "")) rest = parts.slice(2);
   }
   const [resource = "", name = "", subresource = ""] = rest;
+  if (prefix === "proxy") return { verb: prefix, namespace, resource, name, subresource: "" };
   const verb = VERBS[method] ?? "";
+  if (prefix === "watch" && !isLegacyWatch) return { verb: prefix, namespace, resource, name, subresource };
   if (isLegacyWatch) rewriteLegacyWatch(query, name);
   else if (name !== "") return { verb, namespace, resource, name, subresource };
   if (verb === "delete") return { verb: "deletecollection", namespace, resource, name, subresource };
@@ -121,7 +125,7 @@ const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set([
 /** Long-running requests have no deadline and do not count against the in-flight limits. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (!info.isResourceRequest) return info.path.startsWith("/debug/pprof/");
-  return info.verb === "watch" || STREAMING_SUBRESOURCES.has(info.subresource);
+  return info.verb === "watch" || info.verb === "proxy" || STREAMING_SUBRESOURCES.has(info.subresource);
 }
 
 function decodeSegment(part: string): string {
