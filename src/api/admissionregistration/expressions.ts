@@ -171,7 +171,7 @@ export function createMutationTypes(): MutationTypes {
   return { objectTypes, applyConfiguration, jsonPatch: listType(jsonPatchType) };
 }
 
-/** `missing` is the error detail for an empty expression. */
+/** `missing` is the error detail for an empty expression. Spaces around the expression do not count. */
 export function validateExpression(
   source: string,
   names: Environment,
@@ -179,9 +179,19 @@ export function validateExpression(
   path: string,
   missing = "",
 ): readonly FieldError[] {
-  const text = source.trim();
-  if (text === "") return [requiredField(path, missing)];
-  return expressionErrors(compile(text, names), text, results, path);
+  return validateExactExpression(source.trim(), names, results, path, missing);
+}
+
+/** The same, with the columns of errors counted from the first space. */
+export function validateExactExpression(
+  source: string,
+  names: Environment,
+  results: readonly Type[],
+  path: string,
+  missing = "",
+): readonly FieldError[] {
+  if (source.trim() === "") return [requiredField(path, missing)];
+  return expressionErrors(compile(source, names), source, results, path);
 }
 
 function goTypeName(type: Type): string {

@@ -9,7 +9,6 @@ import {
 import { child } from "../../schema/value/field-path.ts";
 import { validateLabelSelector } from "../meta/validation/label-selector.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment } from "../meta/validation/names.ts";
-import { parseApiVersion } from "../scheme.ts";
 import type { MatchResources } from "./rules.ts";
 import { FAILURE_POLICIES, validateChoice, validateMatchResources } from "./rules-validation.ts";
 import type { ParamKind, ParamRef } from "./validating-admission-policy/schema.ts";
@@ -39,11 +38,17 @@ function validateParamKindName(kind: string, path: string): readonly FieldError[
 }
 
 function validateParamVersion(apiVersion: string, path: string): readonly FieldError[] {
-  const parsed = parseApiVersion(apiVersion);
-  if (parsed === undefined) {
-    return [invalidField(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
-  }
-  return dns1035Label(parsed.version).map((problem) => invalidField(path, apiVersion, problem));
+  const parts = apiVersion.split("/");
+  if (parts.length > 2) return [invalidField(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  const [version = "", group = ""] = parts.toReversed();
+  const problemsOf = (text: string, problems: readonly string[]): readonly FieldError[] =>
+    problems.length === 0 ? [] : [invalidField(path, text, problems.join(","))];
+  return [
+    ...(group === "" ? [] : problemsOf(group, dns1123Subdomain(group))),
+    ...(version === ""
+      ? [invalidField(path, apiVersion, "version must be specified")]
+      : problemsOf(version, dns1035Label(version))),
+  ];
 }
 
 export function validateConstraints(constraints: MatchResources | undefined, path: string): readonly FieldError[] {

@@ -74,12 +74,13 @@ function validatePresent(values: readonly string[], path: string): readonly Fiel
 /** Resources such as `pods` and `pods/status`, with `*` for either part. Rejects those that a wildcard includes. */
 function validateResources(resources: readonly string[], path: string): readonly FieldError[] {
   if (resources.length === 0) return [requiredField(path)];
-  const errors: FieldError[] = [...validatePresent(resources, path)];
+  const errors: FieldError[] = [];
   const allOf = new Set<string>();
   const ofAll = new Set<string>();
   for (const [i, resource] of resources.entries()) {
     if (errors.length >= errorsMax) break;
     const slash = resource.indexOf("/");
+    if (resource === "") errors.push(requiredField(index(path, i)));
     if (slash < 0) continue;
     const [whole, part] = [resource.slice(0, slash), resource.slice(slash + 1)];
     const reject = (wider: string): void => {
@@ -131,12 +132,12 @@ export function validateMatchResources(match: MatchResources | undefined, path: 
   const named = (rules: readonly NamedRuleWithOperations[] = [], at: string): readonly FieldError[] =>
     validateEach(rules, (rule, i) => validateNamedRule(rule, index(at, i)));
   return [
+    ...(matchPolicy === undefined ? [requiredField(child(path, "matchPolicy"))] : []),
+    ...validateChoice(matchPolicy, MATCH_POLICIES, child(path, "matchPolicy")),
     ...validateSelector(namespaceSelector, child(path, "namespaceSelector")),
     ...validateSelector(objectSelector, child(path, "objectSelector")),
     ...named(match.resourceRules, child(path, "resourceRules")),
     ...named(match.excludeResourceRules, child(path, "excludeResourceRules")),
-    ...(matchPolicy === undefined ? [requiredField(child(path, "matchPolicy"))] : []),
-    ...validateChoice(matchPolicy, MATCH_POLICIES, child(path, "matchPolicy")),
   ];
 }
 

@@ -11,7 +11,7 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import type { Steps } from "../../../std/async/steps.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
-import { createAdmissionEnvironment, validateExpression } from "../expressions.ts";
+import { createAdmissionEnvironment, validateExactExpression, validateExpression } from "../expressions.ts";
 import { validateConstraints, validateFailurePolicy, validateParamKind } from "../policy-validation.ts";
 import { PolicyVariables } from "../policy-variables.ts";
 import { validateChoice, validateMatchConditions } from "../rules-validation.ts";
@@ -66,7 +66,7 @@ function validateValidation(validation: Validation, variables: PolicyVariables, 
   const { expression, message = "", messageExpression = "", reason } = validation;
   const blank = messageExpression !== "" && messageExpression.trim() === "";
   return [
-    ...validateExpression(
+    ...validateExactExpression(
       expression,
       variables.createEnvironment(),
       [boolType],
@@ -78,7 +78,7 @@ function validateValidation(validation: Validation, variables: PolicyVariables, 
       : []),
     ...(messageExpression.trim() === ""
       ? []
-      : validateExpression(
+      : validateExactExpression(
           messageExpression,
           variables.createEnvironment({ authorizer: false }),
           [stringType],
@@ -128,6 +128,6 @@ function validateValue(expression: string, variables: PolicyVariables, path: str
   }
   const missing = "valueExpression is not specified";
   const errors = validateExpression(expression, variables.createEnvironment(), [stringType, nullType], path, missing);
-  // As in Kubernetes, these errors show the text as sent, those of other expressions without the spaces around it.
+  // As in Kubernetes, these errors show the text as sent, although spaces around it do not count.
   return errors.map((error) => (error.type === "FieldValueInvalid" ? { ...error, badValue: expression } : error));
 }

@@ -65,7 +65,7 @@ export function* validateWebhooks(
   const names = new Set<string>();
   return yield* validateEachInSteps(webhooks, function* (webhook, i) {
     const path = index("webhooks", i);
-    const twice = names.has(webhook.name) && !exemptions.names;
+    const twice = webhook.name !== "" && names.has(webhook.name) && !exemptions.names;
     names.add(webhook.name);
     return [
       ...(yield* validateWebhook(webhook, exemptions, path)),
@@ -81,7 +81,7 @@ function exemptionsFrom(previous: readonly Webhook[] | undefined, next: readonly
   return {
     sideEffects: previous.some(({ sideEffects }) => sideEffects === undefined || !HARMLESS.includes(sideEffects)),
     versions: previous.some(
-      ({ admissionReviewVersions = [] }) => !admissionReviewVersions.some(isSupportedReviewVersion),
+      ({ admissionReviewVersions: versions = [] }) => versions.length > 0 && !versions.some(isSupportedReviewVersion),
     ),
     names: new Set(previous.map(({ name }) => name)).size < previous.length,
     conditions: conditionsOf(previous) === conditionsOf(next),
@@ -107,7 +107,7 @@ function* validateWebhook(webhook: Webhook, exemptions: StoredExemptions, path: 
     ...validateChoice(webhook.failurePolicy, FAILURE_POLICIES, at("failurePolicy")),
     ...validateChoice(webhook.matchPolicy, MATCH_POLICIES, at("matchPolicy")),
     ...(sideEffects === undefined
-      ? [requiredField(at("sideEffects"), `must specify one of ${HARMLESS.join(", ")}`)]
+      ? [requiredField(at("sideEffects"), `must specify one of ${allowed.join(", ")}`)]
       : allowed.includes(sideEffects)
         ? []
         : [notSupported(at("sideEffects"), sideEffects, allowed)]),

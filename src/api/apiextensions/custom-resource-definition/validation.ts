@@ -162,7 +162,8 @@ function* validateVersions(
     yield;
     const path = index("spec.versions", i);
     const options = { ...requirements, status: hasStatus(subresources ?? shared.subresources) };
-    const absent = "selectableFields may only be set when versions.schema is included";
+    // Kubernetes' text. The schema is absent as well when all versions share it, but not the selectable fields.
+    const absent = "selectableFields may only be set when version.schema.openAPIV3Schema is not included";
     const schemaOptions = markUnchangedSchemas(options, version.name, spec, previous);
     const schemaErrors = yield* validateSchema(schema, child(path, "schema"), schemaOptions);
     const found = [
@@ -171,7 +172,7 @@ function* validateVersions(
       ...schemaErrors,
       ...validateSubresources(subresources, child(path, "subresources")),
       ...validateColumns(columns, child(path, "additionalPrinterColumns")),
-      ...validateSelectableFields(selectableFields, schema ?? shared.schema, child(path, "selectableFields"), absent),
+      ...validateSelectableFields(selectableFields, schema, child(path, "selectableFields"), absent),
     ];
     for (const error of found) errors.push(error);
   }

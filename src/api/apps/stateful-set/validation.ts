@@ -8,6 +8,11 @@ import {
   validateNonNegativeFields,
   validateNotDecremented,
 } from "../../meta/validation/bounds.ts";
+import {
+  intOrPercentValue,
+  validateAtMostHundredPercent,
+  validateIntOrPercent,
+} from "../../meta/validation/int-or-percent.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
 import {
@@ -59,10 +64,22 @@ function validateUpdateStrategy(strategy: StatefulSetUpdateStrategy): readonly F
         ? []
         : [invalidField(at, strategy.rollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")];
     case "RollingUpdate":
-      return validateNonNegative(strategy.rollingUpdate?.partition, `${at}.partition`);
+      return [
+        ...validateNonNegative(strategy.rollingUpdate?.partition, `${at}.partition`),
+        ...validateMaxUnavailable(strategy.rollingUpdate?.maxUnavailable, `${at}.maxUnavailable`),
+      ];
     default:
       return [invalidField("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")];
   }
+}
+
+function validateMaxUnavailable(value: number | string | undefined, path: string): readonly FieldError[] {
+  if (value === undefined) return [];
+  return [
+    ...validateIntOrPercent(value, path),
+    ...(intOrPercentValue(value) === 0 ? [invalidField(path, value, "cannot be 0")] : []),
+    ...validateAtMostHundredPercent(value, path),
+  ];
 }
 
 function validateRetention({ persistentVolumeClaimRetentionPolicy: policy }: StatefulSetSpec): readonly FieldError[] {

@@ -53,8 +53,10 @@ function validateTimeZone(zone: string | undefined): readonly FieldError[] {
   const field = "spec.timeZone";
   if (zone === undefined) return [];
   if (zone === "") return [invalidField(field, zone, "timeZone must be nil or non-empty string")];
-  if (zone.toLowerCase() === "local") return [invalidField(field, zone, LOCAL)];
-  return isTimeZone(zone) ? [] : [invalidField(field, zone, `unknown time zone ${zone}`)];
+  const unknown = invalidField(field, zone, `unknown time zone ${zone}`);
+  // Go resolves the name in this spelling only.
+  if (zone.toLowerCase() === "local") return [invalidField(field, zone, LOCAL), ...(zone === "Local" ? [] : [unknown])];
+  return isTimeZone(zone) ? [] : [unknown];
 }
 
 /** The selectors of the jobs are generated when they are created. */
