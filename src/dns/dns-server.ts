@@ -75,9 +75,9 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   metrics.showEntries(() => forwarder.cachedResponses);
   stack.defer(() => stop.abort(new Error("the DNS server stops")));
   const zone = new ClusterZone({ domain: options.domain.toLowerCase(), addresses: options.addresses });
-  const handle = createRequestHandler({ zone, records: () => source.records, forwarder, metrics, clock });
   const onOverload = (): void => metrics.onDrop("overload");
   const onError = (error: unknown): void => log.error("The DNS server failed to handle a message", error);
+  const handle = createRequestHandler({ zone, records: () => source.records, forwarder, metrics, clock, onError });
   const listeners = options.addresses.map((address) => {
     const listening = { address, port: options.port, handle, clock, onOverload, onError };
     return stack.use(new AddressListener(address, options, () => openListeners(listening)));

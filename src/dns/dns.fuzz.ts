@@ -31,6 +31,9 @@ const handle = createRequestHandler({
   forwarder: { forward: () => undefined },
   metrics: createDnsMetrics(new MetricRegistry()),
   clock: new FakeClock(),
+  onError: (error) => {
+    throw error;
+  },
 });
 
 function handleQuery(message: Buffer, protocol: Protocol): void {

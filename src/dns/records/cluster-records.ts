@@ -39,11 +39,12 @@ export interface ServiceEntry {
 }
 
 const SERVICE_NAME = "kubernetes.io/service-name";
+const PORT_MAX = 0xffff;
 
 export class ClusterRecords {
   readonly #namespaces = new Map<string, Map<string, ServiceEntry>>();
-  /** Entries by cluster address and by addresses of headless endpoints. */
-  readonly #byAddress = new Map<string, Set<ServiceEntry>>();
+  /** Entries by cluster address and by addresses of headless endpoints, with how often they have the address. */
+  readonly #byAddress = new Map<string, Map<ServiceEntry, number>>();
 
   find(namespace: string, name: string): ServiceEntry | undefined {
     return this.#namespaces.get(namespace)?.get(name);
@@ -56,7 +57,7 @@ export class ClusterRecords {
 
   /** The services that have the address, and the headless ones that have an endpoint with it. */
   findByAddress(address: string): Iterable<ServiceEntry> {
-    return this.#byAddress.get(address) ?? [];
+    return this.#byAddress.get(address)?.keys() ?? [];
   }
 
   *entries(): IterableIterator<ServiceEntry> {
@@ -76,9 +77,11 @@ export class ClusterRecords {
   }
 
   setService(namespace: string, name: string, service: ServiceRecord | undefined): void {
-    this.#change(namespace, name, (entry) => {
-      entry.service = service;
-    });
+    const entry = this.#entry(namespace, name);
+    this.#removeAddresses(indexedAddresses(entry), entry);
+    entry.service = service;
+    this.#addAddresses(indexedAddresses(entry), entry);
+    this.#keep(entry);
   }
 
   deleteService({ metadata }: Service): void {
@@ -98,16 +101,21 @@ export class ClusterRecords {
         .filter(({ conditions }) => conditions?.ready !== false)
         .map(({ addresses, hostname }) => ({ addresses, hostname: hostname || undefined })),
       ports: (ports ?? [])
-        .filter((each) => each.port !== undefined)
+        // Kubernetes validates no range.
+        .filter(({ port = -1 }) => port >= 0 && port <= PORT_MAX)
         .map(({ name: portName = "", protocol = "TCP", port = 0 }) => toPort(portName, protocol, port)),
     });
   }
 
+  /** Takes time for the endpoints of this slice only: a service may have thousands of others. */
   setSlice(namespace: string, service: string, slice: string, record: SliceRecord | undefined): void {
-    this.#change(namespace, service, ({ slices }) => {
-      if (record === undefined) slices.delete(slice);
-      else slices.set(slice, record);
-    });
+    const entry = this.#entry(namespace, service);
+    const previous = entry.slices.get(slice);
+    if (previous !== undefined && hasIndexedEndpoints(entry)) this.#removeAddresses(addressesOf(previous), entry);
+    if (record === undefined) entry.slices.delete(slice);
+    else entry.slices.set(slice, record);
+    if (record !== undefined && hasIndexedEndpoints(entry)) this.#addAddresses(addressesOf(record), entry);
+    this.#keep(entry);
   }
 
   deleteSlice(slice: EndpointSlice): void {
@@ -116,11 +124,14 @@ export class ClusterRecords {
     this.setSlice(slice.metadata?.namespace ?? "", service, slice.metadata?.name ?? "", undefined);
   }
 
-  #change(namespace: string, name: string, apply: (entry: ServiceEntry) => void): void {
+  #entry(namespace: string, name: string): ServiceEntry {
+    return this.find(namespace, name) ?? { namespace, name, service: undefined, slices: new Map() };
+  }
+
+  /** Keeps the changed entry, unless nothing is left of it. */
+  #keep(entry: ServiceEntry): void {
+    const { namespace, name } = entry;
     const services = this.#namespaces.get(namespace) ?? new Map<string, ServiceEntry>();
-    const entry = services.get(name) ?? { namespace, name, service: undefined, slices: new Map() };
-    for (const address of indexedAddresses(entry)) this.#removeAddress(address, entry);
-    apply(entry);
     if (entry.service === undefined && entry.slices.size === 0) {
       services.delete(name);
       if (services.size === 0) this.#namespaces.delete(namespace);
@@ -128,18 +139,23 @@ export class ClusterRecords {
     }
     services.set(name, entry);
     this.#namespaces.set(namespace, services);
-    for (const address of indexedAddresses(entry)) this.#addAddress(address, entry);
   }
 
-  #addAddress(address: string, entry: ServiceEntry): void {
-    const entries = this.#byAddress.get(address);
-    if (entries === undefined) this.#byAddress.set(address, new Set([entry]));
-    else entries.add(entry);
+  #addAddresses(addresses: Iterable<string>, entry: ServiceEntry): void {
+    for (const address of addresses) {
+      const entries = this.#byAddress.get(address) ?? new Map<ServiceEntry, number>();
+      entries.set(entry, (entries.get(entry) ?? 0) + 1);
+      this.#byAddress.set(address, entries);
+    }
   }
 
-  #removeAddress(address: string, entry: ServiceEntry): void {
-    const entries = this.#byAddress.get(address);
-    if (entries?.delete(entry) === true && entries.size === 0) this.#byAddress.delete(address);
+  #removeAddresses(addresses: Iterable<string>, entry: ServiceEntry): void {
+    for (const address of addresses) {
+      const entries = this.#byAddress.get(address);
+      const count = (entries?.get(entry) ?? 0) - 1;
+      if (count > 0) entries?.set(entry, count);
+      else if (entries?.delete(entry) === true && entries.size === 0) this.#byAddress.delete(address);
+    }
   }
 }
 
@@ -148,11 +164,18 @@ export function isHeadless(service: ServiceRecord): boolean {
   return service.clusterIps === undefined && service.externalName === undefined;
 }
 
-function* indexedAddresses({ service, slices }: ServiceEntry): IterableIterator<string> {
-  if (service === undefined) return;
-  if (service.clusterIps !== undefined) yield* service.clusterIps;
-  if (!isHeadless(service)) return;
-  for (const { endpoints } of slices.values()) for (const { addresses } of endpoints) yield* addresses;
+function* indexedAddresses(entry: ServiceEntry): IterableIterator<string> {
+  yield* entry.service?.clusterIps ?? [];
+  if (!hasIndexedEndpoints(entry)) return;
+  for (const slice of entry.slices.values()) yield* addressesOf(slice);
+}
+
+function hasIndexedEndpoints({ service }: ServiceEntry): boolean {
+  return service !== undefined && isHeadless(service);
+}
+
+function* addressesOf({ endpoints }: SliceRecord): IterableIterator<string> {
+  for (const { addresses } of endpoints) yield* addresses;
 }
 
 function serviceOf({ metadata }: EndpointSlice): string | undefined {

@@ -1,6 +1,7 @@
 import t from "tap";
 import { makeExternalName, makeService, makeSlice, type TypeName, types } from "../../testing/dns/queries.ts";
 import type { ResourceRecord } from "../wire/response.ts";
+import { RESPONSE_RECORDS_MAX } from "../wire/response.ts";
 import { ClusterRecords } from "./cluster-records.ts";
 import { ClusterZone, type ZoneAnswer } from "./cluster-zone.ts";
 import { parseReverseName } from "./reverse-name.ts";
@@ -176,6 +177,40 @@ t.test("parseReverseName() accepts only names of one address", async (t) => {
   ]) {
     t.equal(parseReverseName(name), undefined, name);
   }
+});
+
+t.test("resolve() returns no more records than a response can have, and only ports in range", async (t) => {
+  const crowded = new ClusterRecords();
+  const ports = Array.from({ length: 1000 }, (_, i) => `p${i}/TCP/${i + 1}`).join(" ");
+  const endpoints = Array.from({ length: 1000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+  crowded.putService(makeService("default/a", "None"));
+  crowded.putSlice(makeSlice("default/a", "a-1", ports, ...endpoints), undefined);
+  const { answers, additionals } = zone.resolve(crowded, "a.default.svc.cluster.local", types.SRV, SERIAL);
+  t.ok(answers.length >= RESPONSE_RECORDS_MAX);
+  t.ok(answers.length + additionals.length < 2 * RESPONSE_RECORDS_MAX, `${answers.length} of a million`);
+  // Kubernetes validates no range of these.
+  crowded.putService(makeService("default/b", "None"));
+  crowded.putSlice(makeSlice("default/b", "b-1", "a/TCP/-1 b/TCP/65535 c/TCP/65536", "10.1.0.1"), undefined);
+  const { answers: inRange } = zone.resolve(crowded, "b.default.svc.cluster.local", types.SRV, SERIAL);
+  t.match(inRange, [{ data: { port: 65_535 } }]);
+  t.equal(inRange.length, 1);
+});
+
+t.test("ClusterRecords counts the endpoints that share an address", async (t) => {
+  const changing = new ClusterRecords();
+  const reverse = () => [...changing.findByAddress("10.1.0.1")].map(({ name }) => name);
+  const [first, second] = ["a-1", "a-2"].map((name) => makeSlice("default/a", name, "", "10.1.0.1", "10.1.0.1"));
+  changing.putService(makeService("default/a", "None"));
+  changing.putSlice(first!, undefined);
+  changing.putSlice(second!, undefined);
+  changing.deleteSlice(first!);
+  t.same(reverse(), ["a"]);
+  changing.putService(makeService("default/a", "10.3.0.1"));
+  t.same(reverse(), []);
+  changing.putService(makeService("default/a", "None"));
+  t.same(reverse(), ["a"]);
+  changing.deleteSlice(second!);
+  t.same(reverse(), []);
 });
 
 t.test("ClusterRecords follows changes of services and slices in any order", async (t) => {

@@ -2,7 +2,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { rcode, recordType } from "../wire/constants.ts";
 import { isEncodableName } from "../wire/query.ts";
-import type { ResourceRecord } from "../wire/response.ts";
+import { RESPONSE_RECORDS_MAX, type ResourceRecord } from "../wire/response.ts";
 import {
   type ClusterRecords,
   type EndpointRecord,
@@ -148,11 +148,12 @@ export class ClusterZone {
     { protocol, portLabel }: { readonly protocol: string; readonly portLabel: string | undefined },
   ): ZoneAnswer {
     const ofProtocol = (port: PortRecord): boolean => port.name !== "" && port.protocol === protocol;
-    const ports = [service.ports, ...[...entry.slices.values()].map((slice) => slice.ports)].flat();
-    if (portLabel === undefined) return ports.some(ofProtocol) ? found(owner, []) : notFound;
+    const hasPort = (isWanted: (port: PortRecord) => boolean): boolean =>
+      service.ports.some(isWanted) || entry.slices.values().some((slice) => slice.ports.some(isWanted));
+    if (portLabel === undefined) return hasPort(ofProtocol) ? found(owner, []) : notFound;
     if (!portLabel.startsWith("_")) return notFound;
     const matches = (port: PortRecord): boolean => ofProtocol(port) && port.name === portLabel.slice(1);
-    if (!ports.some(matches)) return notFound;
+    if (!hasPort(matches)) return notFound;
     const answer = this.#resolvePorts(owner, entry, service, matches);
     return owner.type === recordType.srv || answer.rcode !== noError ? answer : found(owner, []);
   }
@@ -173,19 +174,24 @@ export class ClusterZone {
       for (const port of ports) add(serviceName, port, Math.max(1, Math.floor(SRV_WEIGHT / ports.length)));
       return { ...found(owner, srv), additionals: addressesOf(serviceName, service.clusterIps ?? []) };
     }
-    const endpoints = endpointsOf(entry);
-    if (endpoints.length === 0) return notFound;
+    const count = entry.slices.values().reduce((sum, slice) => sum + slice.endpoints.length, 0);
+    if (count === 0) return notFound;
     const additionals: ResourceRecord[] = [];
-    const weight = Math.max(1, Math.floor(SRV_WEIGHT / endpoints.length));
+    const weight = Math.max(1, Math.floor(SRV_WEIGHT / count));
     const seen = new Set<string>();
-    for (const [endpoint, slice] of endpoints) {
-      const target = `${endpointName(endpoint)}.${serviceName}`;
-      additionals.push(...addressesOf(target, endpoint.addresses));
-      for (const port of slice.ports.filter(matches)) {
-        // With two IP families an endpoint is in two slices.
-        const key = `${port.port} ${target}`;
-        if (!seen.has(key)) add(target, port, weight);
-        seen.add(key);
+    for (const slice of entry.slices.values()) {
+      const ports = slice.ports.filter(matches);
+      for (const endpoint of slice.endpoints) {
+        // Thousands of endpoints with thousands of ports each have more records than memory can hold.
+        if (srv.length >= RESPONSE_RECORDS_MAX) break;
+        const target = `${endpointName(endpoint)}.${serviceName}`;
+        additionals.push(...addressesOf(target, endpoint.addresses));
+        for (const port of ports) {
+          // With two IP families an endpoint is in two slices.
+          const key = `${port.port} ${target}`;
+          if (!seen.has(key)) add(target, port, weight);
+          seen.add(key);
+        }
       }
     }
     return { ...found(owner, srv), additionals };

@@ -18,6 +18,8 @@ export interface RequestHandlerOptions {
   readonly forwarder: Pick<Forwarder, "forward">;
   readonly metrics: DnsMetrics;
   readonly clock: Clock;
+  /** Called when a query gets SERVFAIL because its answer cannot be built. */
+  readonly onError: (error: unknown) => void;
 }
 
 export interface DnsClient {
@@ -39,7 +41,7 @@ const CHAIN_MAX = 8;
 
 export function createRequestHandler(options: RequestHandlerOptions): HandleMessage {
   const resolver = new Resolver(options);
-  const { metrics, clock } = options;
+  const { metrics, clock, onError } = options;
   return (message, client) => {
     const began = clock.monotonic();
     const parsed = parseQuery(message);
@@ -55,9 +57,19 @@ export function createRequestHandler(options: RequestHandlerOptions): HandleMess
       const { id, flags, rcode: code } = parsed;
       return finish({ rcode: code, source: "", bytes: encodeErrorHeader(id, flags, code) });
     }
-    metrics.onRequest(client.protocol, client.address.includes(":"), parsed.query.type);
-    const answer = resolver.resolve(parsed.query, client);
-    return answer instanceof Promise ? answer.then(finish) : finish(answer);
+    const { query } = parsed;
+    metrics.onRequest(client.protocol, client.address.includes(":"), query.type);
+    // An exception in a listener would end the process, and with it all that runs there.
+    const fail = (error: unknown): Buffer => {
+      onError(error);
+      return finish(encodeError(query, client, rcode.serverFailure));
+    };
+    try {
+      const answer = resolver.resolve(query, client);
+      return answer instanceof Promise ? answer.then(finish, fail) : finish(answer);
+    } catch (error) {
+      return fail(error);
+    }
   };
 }
 

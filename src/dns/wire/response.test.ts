@@ -1,12 +1,12 @@
 import { decode } from "dns-packet";
 import t from "tap";
 import { makeQuery, toQuery } from "../../testing/dns/queries.ts";
-import { encodeErrorHeader, encodeResponse, type ResourceRecord } from "./response.ts";
+import { encodeErrorHeader, encodeResponse, type ResourceRecord, responseBytesMax } from "./response.ts";
 
 const NAME = "web.default.svc.cluster.local";
 const none = { rcode: 0, authoritative: true, answers: [], authorities: [], additionals: [] };
 const addresses = (count: number): ResourceRecord[] =>
-  Array.from({ length: count }, (_, i) => ({ name: NAME, type: "A", ttl: 30, data: `10.1.0.${i}` }));
+  Array.from({ length: count }, (_, i) => ({ name: NAME, type: "A", ttl: 30, data: `10.1.0.${i & 255}` }));
 const pod = (i: number) => `pod-${i}.${NAME}`;
 const srv = (count: number): ResourceRecord[] =>
   Array.from({ length: count }, (_, i) => ({
@@ -57,6 +57,15 @@ t.test("encodeResponse() compresses names, leaves out what does not fit and mark
   const limited = encodeResponse(large, { ...none, answers: addresses(200) }, "udp");
   t.ok(limited.length <= 1232, "at most 1232 bytes, whatever the client accepts");
   t.match(decode(limited), { flag_tc: true, additionals: [{ type: "OPT", udpPayloadSize: 1232 }] });
+});
+
+t.test("encodeResponse() encodes no more records than fit, of more than a message can count", async (t) => {
+  const query = toQuery(makeQuery(NAME));
+  for (const protocol of ["udp", "tcp"] as const) {
+    const bytes = encodeResponse(query, { ...none, answers: addresses(100_000), additionals: addresses(1) }, protocol);
+    t.ok(bytes.length <= responseBytesMax(query, protocol));
+    t.match(decode(bytes), { flag_tc: true, additionals: { length: 0 } });
+  }
 });
 
 t.test("encodeResponse() leaves out additional records without marking the response", async (t) => {

@@ -39,8 +39,8 @@ export function responseBytesMax(query: Query, protocol: Protocol): number {
 
 /** Records that do not fit are left out; the response is marked as truncated when these are answers or authorities. */
 export function encodeResponse(query: Query, records: ResponseRecords, protocol: Protocol): Buffer {
-  const sections = [records.answers, records.authorities, records.additionals];
   const bytesMax = responseBytesMax(query, protocol) - (query.edns === undefined ? 0 : OPT_BYTES);
+  const sections = takeFirst([records.answers, records.authorities, records.additionals], recordsMax(bytesMax));
   const writer = new RecordWriter(query, sections.flat());
   const counts = [0, 0, 0];
   let isTruncated = false;
@@ -56,6 +56,24 @@ export function encodeResponse(query: Query, records: ResponseRecords, protocol:
   }
   const flags = (records.authoritative ? flag.authoritative : 0) | (isTruncated ? flag.truncated : 0);
   return finishResponse(query, writer.bytes, writer.length, { rcode: records.rcode, flags, counts });
+}
+
+/** One more than a message of so many bytes can have, so that it is noticed when some do not fit. */
+function recordsMax(bytes: number): number {
+  return Math.ceil(bytes / RECORD_BYTES_MIN);
+}
+
+/** Of the records in order: a service may have a million, and to encode them takes longer than a client waits. */
+function takeFirst(
+  sections: readonly (readonly ResourceRecord[])[],
+  count: number,
+): readonly (readonly ResourceRecord[])[] {
+  let rest = count;
+  return sections.map((section) => {
+    const taken = section.slice(0, rest);
+    rest -= taken.length;
+    return taken;
+  });
 }
 
 interface ResponseHeader {
@@ -96,6 +114,10 @@ const OPCODE_MASK = 0x7800;
 const RCODE_MASK = 0xf;
 /** Type, class, TTL and length of the data. */
 const FIXED_BYTES = 10;
+/** A name and data of one byte each. */
+const RECORD_BYTES_MIN = FIXED_BYTES + 2;
+/** No response has as many records, whatever the protocol. */
+export const RESPONSE_RECORDS_MAX = recordsMax(TCP_BYTES_MAX);
 /** Compression pointers have 14 bits. */
 const POINTER_MAX = 0x3fff;
 
