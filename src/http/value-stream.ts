@@ -2,6 +2,7 @@
  * Streams that can be read as values or as bytes: a reader in the same process takes the values and saves encoding and
  * decoding. A connection carries the bytes.
  */
+import { JoinedChunks } from "./joined-chunks.ts";
 import type { HttpResponse } from "./message.ts";
 
 const VALUES = Symbol("values");
@@ -18,11 +19,12 @@ export function createValueStream<V>(
   return { [Symbol.asyncIterator]: () => bytes()[Symbol.asyncIterator](), [VALUES]: values };
 }
 
-/** Applies `wrap` to the bytes, and to the values where there are values. */
+/** Applies `wrap`, which keeps no chunk, to the bytes, and to the values where there are values. */
 export function wrapStream(
   body: AsyncIterable<Uint8Array>,
   wrap: <V>(stream: AsyncIterable<V>) => AsyncIterable<V>,
 ): AsyncIterable<Uint8Array> {
+  if (body instanceof JoinedChunks) return body.wrapped(wrap);
   if (!(VALUES in body)) return wrap(body);
   const stream = body as ValueStream<unknown>;
   return createValueStream(

@@ -1,5 +1,3 @@
-import { TimeSlice } from "../../std/async/time-slice.ts";
-
 const CHUNK_BYTES = 64 * 1024;
 
 /**
@@ -8,27 +6,6 @@ const CHUNK_BYTES = 64 * 1024;
  */
 export function joinChunks(chunks: Iterable<Uint8Array>): readonly Uint8Array[] {
   return [...joined(chunks)];
-}
-
-/**
- * The same while the chunks are created, which other requests interrupt. An empty chunk only ends a step of a long
- * computation.
- */
-export async function* joinEachChunk(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const slice = new TimeSlice();
-  let pending: Uint8Array[] = [];
-  let length = 0;
-  for (const chunk of chunks) {
-    pending.push(chunk);
-    length += chunk.length;
-    if (length >= CHUNK_BYTES) {
-      yield pending.length === 1 ? chunk : Buffer.concat(pending, length);
-      pending = [];
-      length = 0;
-    }
-    await slice.yield();
-  }
-  if (length > 0) yield Buffer.concat(pending, length);
 }
 
 function* joined(chunks: Iterable<Uint8Array>): Generator<Uint8Array> {

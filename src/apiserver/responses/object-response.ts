@@ -2,6 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { RequestAudit } from "../../audit/request-audit.ts";
 import { HttpError } from "../../http/http-error.ts";
+import { JoinedChunks } from "../../http/joined-chunks.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import { bodyLength } from "../../http/server/write-body.ts";
@@ -14,14 +15,14 @@ import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
 import { indentedListChunks, yamlListChunks } from "./converted-list.ts";
-import { joinChunks, joinEachChunk } from "./join-chunks.ts";
+import { joinChunks } from "./join-chunks.ts";
 import {
   encodeProtobufList,
   encodeProtobufMetadata,
   encodeProtobufMetadataList,
   encodeProtobufObject,
   type ListMetadata,
-  streamProtobufList,
+  protobufListParts,
 } from "./protobuf.ts";
 import type { Representation } from "./representation.ts";
 import { wrongMetadataKind } from "./status-response.ts";
@@ -147,7 +148,7 @@ export function listResponse<T extends ApiObject>(
   if (representation.as === "table") {
     const rows = tableChunks(kind, responseOptions.typeMeta, metadata, page.items, tableOptions(responseOptions));
     if (representation.format === "json" && !representation.pretty && isLongTable(kind, page, listBytes)) {
-      const body = joinEachChunk(withNewline(rows));
+      const body = new JoinedChunks(withNewline(rows));
       return { ...bytesResponse(200, representation.mediaType, body), finite: true };
     }
     return encodeJson(200, representation, [...withNewline(rows)]);
@@ -167,7 +168,7 @@ export function listResponse<T extends ApiObject>(
   if (representation.format === "protobuf") {
     const { magic, mediaType } = representation;
     if (listBytes >= STREAMED_BYTES_MIN) {
-      const body = streamProtobufList(magic, listTypeMeta, kind, metadata, page.items);
+      const body = new JoinedChunks(protobufListParts(magic, listTypeMeta, kind, metadata, page.items));
       return { ...bytesResponse(200, mediaType, body), finite: true };
     }
     const objects = page.items.map(({ object }) => object);
@@ -183,17 +184,17 @@ export function listResponse<T extends ApiObject>(
   // Lists of custom resources have an empty `continue`, and items with apiVersion and kind.
   const listMetadata = kind.custom === true ? { continue: "", ...metadata } : metadata;
   const itemTypeMeta = kind.custom === true ? responseOptions.typeMeta : undefined;
-  if (!isJson && listBytes >= CONVERTED_STREAMED_BYTES_MIN) {
+  if (!isJson && listBytes >= STREAMED_BYTES_MIN) {
     const listHead = { ...listTypeMeta, metadata: listMetadata };
     const items = encodeItems(page.items, itemTypeMeta, listBytes);
     const convert = representation.format === "yaml" ? yamlListChunks : indentedListChunks;
-    const body = joinEachChunk(convert(listHead, items));
+    const body = new JoinedChunks(convert(listHead, items));
     return { ...bytesResponse(200, representation.mediaType, body), finite: true };
   }
   const head = Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`);
   const chunks = jsonListChunks([typeMetaPrefix(listTypeMeta), head], page.items, itemTypeMeta, listBytes);
   if (isJson && listBytes >= STREAMED_BYTES_MIN) {
-    return { ...bytesResponse(200, representation.mediaType, joinEachChunk(chunks)), finite: true };
+    return { ...bytesResponse(200, representation.mediaType, new JoinedChunks(chunks)), finite: true };
   }
   return encodeJson(200, representation, [...chunks]);
 }
@@ -211,9 +212,7 @@ function* withNewline(chunks: Iterable<Uint8Array>): Generator<Uint8Array> {
 }
 
 /** Stored bytes from which a list is encoded while it is sent, so that it is never in memory as a whole. */
-const STREAMED_BYTES_MIN = 2 ** 20;
-/** The same for YAML and indented JSON, which take up to 20 times as long for a byte. */
-const CONVERTED_STREAMED_BYTES_MIN = 2 ** 18;
+const STREAMED_BYTES_MIN = 2 ** 17;
 /** The largest list in CBOR, which needs all of it in memory. */
 const CONVERTED_BYTES_MAX = 32 * 2 ** 20;
 
@@ -270,10 +269,10 @@ function encodeJson(status: number, representation: Representation, chunks: read
   if (representation.format === "yaml") {
     const bytes = Buffer.concat(chunks);
     const { value } = parseJson(bytes);
-    if (bytes.length < CONVERTED_STREAMED_BYTES_MIN) {
+    if (bytes.length < STREAMED_BYTES_MIN) {
       return bytesResponse(status, representation.mediaType, Buffer.from(encodeYaml(value)));
     }
-    const body = joinEachChunk(yamlBuffers(value as object));
+    const body = new JoinedChunks(yamlBuffers(value as object));
     return { ...bytesResponse(status, representation.mediaType, body), finite: true };
   }
   if (representation.pretty) {

@@ -6,9 +6,7 @@ import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { encodeEnvelope, type Magic, splitEnvelope } from "../../schema/protobuf/envelope.ts";
 import { ReverseWriter, wireBytes } from "../../schema/protobuf/wire.ts";
-import { TimeSlice } from "../../std/async/time-slice.ts";
 import { toUnpooledBuffer } from "../../std/memory/unpooled-buffer.ts";
-import { joinEachChunk } from "./join-chunks.ts";
 import { partialObjectMetadata } from "./partial-metadata.ts";
 import type { TypeMeta } from "./type-meta.ts";
 
@@ -67,37 +65,35 @@ export function encodeProtobufList<T extends ApiObject>(
 }
 
 /**
- * The same as `encodeProtobufList` without all of it in memory. The length of the list comes first: the objects are
- * encoded twice.
+ * The same as `encodeProtobufList` in parts, without all of it in memory. The length of the list comes first: the objects
+ * are encoded twice, the first time to empty parts.
  */
-export async function* streamProtobufList<T extends ApiObject>(
+export function* protobufListParts<T extends ApiObject>(
   magic: Magic,
   typeMeta: TypeMeta,
   kind: Kind<T>,
   metadata: ListMetadata,
   rows: readonly { readonly object: T }[],
-): AsyncGenerator<Uint8Array> {
-  const slice = new TimeSlice();
+): Generator<Uint8Array> {
   const head = encodeList(metadata, []);
   let length = head.length;
   for (const row of rows) {
     const { length: size } = encodeOnce(kind, row.object);
     length += itemHead(size).length + size;
-    await slice.yield();
+    yield EMPTY;
   }
   const { start, end } = splitEnvelope(magic, typeMeta, length);
-  function* chunks(): Generator<Uint8Array> {
-    yield start;
-    yield head;
-    for (const row of rows) {
-      const item = encodeOnce(kind, row.object);
-      yield itemHead(item.length);
-      yield item;
-    }
-    yield end;
+  yield start;
+  yield head;
+  for (const row of rows) {
+    const item = encodeOnce(kind, row.object);
+    yield itemHead(item.length);
+    yield item;
   }
-  yield* joinEachChunk(chunks());
+  yield end;
 }
+
+const EMPTY = new Uint8Array(0);
 
 function itemHead(length: number): Uint8Array {
   const writer = new ReverseWriter();

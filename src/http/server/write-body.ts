@@ -2,6 +2,7 @@
 import { Readable, type Writable } from "node:stream";
 import { copiedBytes } from "../../std/memory/collect-copied.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { JoinedChunks } from "../joined-chunks.ts";
 import type { HttpResponse } from "../message.ts";
 
 type Body = HttpResponse["body"];
@@ -68,7 +69,8 @@ export function discardBody(body: Body): void {
 }
 
 async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, timeout: StallTimeout): Promise<void> {
-  const source = body[Symbol.asyncIterator]();
+  const isOneBuffer = body instanceof JoinedChunks;
+  const source = isOneBuffer ? body.inOneBuffer() : body[Symbol.asyncIterator]();
   const reader = new SinkReader(sink, source);
   for (;;) {
     const result = await reader.next();
@@ -77,10 +79,13 @@ async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, time
       return;
     }
     if (result.done === true) break;
-    copiedBytes.add(result.value.length);
     try {
-      for (const chunk of sliceChunk(result.value)) {
-        if (!sink.write(chunk)) await waitForDrain(sink, timeout);
+      if (isOneBuffer) await writeWhole(sink, result.value, timeout);
+      else {
+        copiedBytes.add(result.value.length);
+        for (const chunk of sliceChunk(result.value)) {
+          if (!sink.write(chunk)) await waitForDrain(sink, timeout);
+        }
       }
     } catch (error) {
       abandon(source);
@@ -118,11 +123,31 @@ function abandon(source: AsyncIterator<Uint8Array>): void {
   source.return?.()?.catch(() => {});
 }
 
-function waitForDrain(sink: Writable, { clock, stallTimeoutMs }: StallTimeout): Promise<void> {
+function waitForDrain(sink: Writable, timeout: StallTimeout): Promise<void> {
   if (sink.destroyed || !sink.writableNeedDrain) return Promise.resolve();
+  return waitUntil(sink, timeout, (done) => {
+    sink.on("drain", done);
+    return () => sink.off("drain", done);
+  });
+}
+
+/** Resolves when the chunk is sent, so that its buffer can be used again, or the sink is closed. */
+function writeWhole(sink: Writable, chunk: Uint8Array, timeout: StallTimeout): Promise<void> {
+  return waitUntil(sink, timeout, (done) => {
+    sink.write(chunk, done);
+    return () => {};
+  });
+}
+
+/** `listen` gets a function to be called when the client has read, and returns what undoes it. */
+function waitUntil(
+  sink: Writable,
+  { clock, stallTimeoutMs }: StallTimeout,
+  listen: (done: () => void) => () => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const cleanUp = (): void => {
-      sink.off("drain", done);
+      stopListening();
       sink.off("close", done);
       timer.cancel();
     };
@@ -134,8 +159,8 @@ function waitForDrain(sink: Writable, { clock, stallTimeoutMs }: StallTimeout): 
       cleanUp();
       reject(new AbortedStreamError(`the client read nothing for ${stallTimeoutMs} ms`));
     });
-    sink.on("drain", done);
     sink.on("close", done);
+    const stopListening = listen(done);
   });
 }
 
