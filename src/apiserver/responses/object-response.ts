@@ -224,8 +224,10 @@ function* jsonListChunks<T extends ApiObject>(
   listBytes: number,
 ): Generator<Uint8Array> {
   yield* head;
-  for (const [index, item] of items.entries()) {
-    if (index > 0) yield COMMA;
+  let isFirst = true;
+  for (const item of items) {
+    if (!isFirst) yield COMMA;
+    isFirst = false;
     const bytes = item.encodeForList(listBytes);
     if (itemTypeMeta === undefined) yield bytes;
     else {
