@@ -3,7 +3,7 @@ import type { DaemonSet } from "../../api/apps/daemon-set/schema.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import { affinityMismatch } from "../../scheduler/plugins/nodes/node-selector.ts";
-import { tolerates } from "../../scheduler/plugins/nodes/tolerations.ts";
+import { isTolerated } from "../../scheduler/plugins/nodes/tolerations.ts";
 import { addDaemonTolerations } from "./daemon-pods.ts";
 
 export interface NodeFit {
@@ -23,7 +23,7 @@ export function fitNode(node: Node, daemonSet: DaemonSet): NodeFit {
   const { nodeName = "", tolerations = [] } = podSpec;
   if (nodeName !== "" && nodeName !== node.metadata?.name) return NO;
   if (affinityMismatch({ spec: podSpec }, node).length > 0) return NO;
-  const untolerated = (node.spec?.taints ?? []).filter((taint) => !tolerations.some((one) => tolerates(one, taint)));
+  const untolerated = (node.spec?.taints ?? []).filter((taint) => !isTolerated(tolerations, taint));
   return {
     shouldRun: untolerated.every(({ effect }) => effect === "PreferNoSchedule"),
     shouldContinue: untolerated.every(({ effect }) => effect !== "NoExecute"),

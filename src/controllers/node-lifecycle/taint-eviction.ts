@@ -8,7 +8,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
-import { tolerates } from "../../scheduler/plugins/nodes/tolerations.ts";
+import { findToleration } from "../../scheduler/plugins/nodes/tolerations.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
@@ -159,7 +159,7 @@ export class TaintEvictionController implements AsyncDisposable {
 export function toleratedMs(tolerations: readonly Toleration[], taints: readonly Taint[]): number | undefined {
   let shortest: number | undefined;
   for (const taint of taints) {
-    const toleration = tolerations.find((each) => tolerates(each, taint));
+    const toleration = findToleration(tolerations, taint);
     if (toleration === undefined) return 0;
     const { tolerationSeconds } = toleration;
     if (tolerationSeconds === undefined) continue;

@@ -2,7 +2,7 @@
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { affinityMismatch } from "../../../scheduler/plugins/nodes/node-selector.ts";
-import { tolerates } from "../../../scheduler/plugins/nodes/tolerations.ts";
+import { isTolerated } from "../../../scheduler/plugins/nodes/tolerations.ts";
 import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "../pod-fields.ts";
 import { getPodResource, listRequestedResources, parseResource } from "../resources/pod-resources.ts";
 import { getPodQosClass } from "../resources/qos.ts";
@@ -52,7 +52,7 @@ function checkNodePressure({ pod, pressures }: AdmissionInput): AdmissionFailure
   if (pressures.length === 0 || isCritical(pod)) return undefined;
   if (pressures.every((each) => each === "MemoryPressure")) {
     const taint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" } as const;
-    const tolerant = (pod.spec?.tolerations ?? []).some((toleration) => tolerates(toleration, taint));
+    const tolerant = isTolerated(pod.spec?.tolerations ?? [], taint);
     if (tolerant || getPodQosClass(pod) !== "BestEffort") return undefined;
   }
   return { reason: "Evicted", message: `The node had condition: [${pressures.join(" ")}]. ` };
@@ -120,7 +120,7 @@ function checkPredicates({ pod, others, node }: AdmissionInput): readonly Admiss
   const clash = hostPorts(pod).some((port) => others.flatMap(hostPorts).some((taken) => portsConflict(port, taken)));
   const tolerations = pod.spec?.tolerations ?? [];
   const untolerated = (node.spec?.taints ?? []).some(
-    (taint) => taint.effect === "NoExecute" && !tolerations.some((each) => tolerates(each, taint)),
+    (taint) => taint.effect === "NoExecute" && !isTolerated(tolerations, taint),
   );
   return [
     ...(affinity === undefined ? [] : [makePredicateFailure("NodeAffinity", affinity)]),
