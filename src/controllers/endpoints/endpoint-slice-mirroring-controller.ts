@@ -250,6 +250,7 @@ function groupAddresses(
       ...addresses.map((one) => [one, true] as const),
       ...notReadyAddresses.map((one) => [one, false] as const),
     ];
+    const key = portsKey(slicePorts, false);
     let added = 0;
     for (const [address, ready] of all) {
       if (added >= max) break;
@@ -259,9 +260,9 @@ function groupAddresses(
         continue;
       }
       added++;
-      const key = `${ip.family}-${portsKey(slicePorts, false)}`;
-      const group = groups.get(key) ?? { type: ip.family, ports: slicePorts, endpoints: new Map<string, Endpoint>() };
-      groups.set(key, group);
+      const groupKey = `${ip.family}-${key}`;
+      const group = groups.get(groupKey) ?? { type: ip.family, ports: slicePorts, endpoints: new Map() };
+      groups.set(groupKey, group);
       const endpoint = endpointOf(address, formatIp(ip), ready);
       group.endpoints.set(endpointKey(endpoint), endpoint);
     }

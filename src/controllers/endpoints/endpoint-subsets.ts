@@ -10,25 +10,39 @@ interface AddressState {
   isReady: boolean;
 }
 
-/** The addresses of each port, by address and pod. */
-interface PortAddresses {
-  readonly port: EndpointPort | undefined;
-  readonly addresses: Map<string, AddressState>;
+/** Ports that the same subsets have, so that they have the same addresses. */
+interface PortGroup {
+  /** Undefined: a subset without ports. */
+  readonly ports: (EndpointPort | undefined)[];
+  /** Indexes. */
+  readonly subsets: readonly number[];
 }
 
-/** Addresses with the same ports become one subset. Subsets, addresses and ports get a fixed order. */
+/** Addresses with their states in all groups of ports, which multiply: more are not compared. */
+const STATES_MAX = 100_000;
+
+/**
+ * Addresses with the same ports become one subset. Subsets, addresses and ports get a fixed order. Subsets with many
+ * combinations of ports and addresses stay as they are.
+ */
 export function repackSubsets(subsets: readonly EndpointSubset[]): readonly EndpointSubset[] {
-  const byAddresses = Map.groupBy(groupByPort(subsets), ({ addresses }) => addressesKey(addresses));
-  const packed = [...byAddresses.values()].map((group): EndpointSubset => {
-    const states = [...(group[0]?.addresses.values() ?? [])];
-    const listed = (isReady: boolean) =>
-      states
+  const sizes = subsets.map(
+    ({ addresses = [], notReadyAddresses = [] }) => addresses.length + notReadyAddresses.length,
+  );
+  const groups = groupPorts(subsets);
+  const states = groups.reduce((sum, group) => sum + group.subsets.reduce((size, index) => size + sizes[index]!, 0), 0);
+  if (states > STATES_MAX) return subsets;
+  const listed = groups.map((group) => ({ ports: group.ports, addresses: addressesOf(group.subsets, subsets) }));
+  const byAddresses = Map.groupBy(listed, ({ addresses }) => addressesKey(addresses));
+  const packed = [...byAddresses.values()].map((sharing): EndpointSubset => {
+    const all = [...(sharing[0]?.addresses.values() ?? [])];
+    const select = (isReady: boolean) =>
+      all
         .filter((state) => state.isReady === isReady)
         .map(({ address }) => address)
         .sort(compareAddresses);
-    const [addresses, notReadyAddresses] = [listed(true), listed(false)];
-    const ports = sortSubsetPorts(group.flatMap(({ port }) => (port === undefined ? [] : [port])));
-    return packSubset(addresses, notReadyAddresses, ports);
+    const ports = sharing.flatMap((each) => each.ports.filter((port) => port !== undefined));
+    return packSubset(select(true), select(false), sortSubsetPorts(ports));
   });
   const keyed = packed.map((subset) => ({ subset, key: JSON.stringify(subset) }));
   return keyed.sort((a, b) => compare(a.key, b.key)).map(({ subset }) => subset);
@@ -47,25 +61,54 @@ function packSubset(
   };
 }
 
-function groupByPort(subsets: readonly EndpointSubset[]): readonly PortAddresses[] {
-  const groups = new Map<string, PortAddresses>();
-  for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
+/** Subsets often share a list of ports: each list is read once. */
+function groupPorts(subsets: readonly EndpointSubset[]): readonly PortGroup[] {
+  const byList = Map.groupBy(subsets.keys(), (index) => subsets[index]?.ports ?? NO_PORTS);
+  const lists = [...byList];
+  const byPort = new Map<string, { readonly port: EndpointPort | undefined; readonly lists: Set<number> }>();
+  for (const [list, [ports]] of lists.entries()) {
     for (const port of ports.length === 0 ? [undefined] : ports) {
       const key = JSON.stringify([port?.name, port?.port, port?.protocol, port?.appProtocol]);
-      const group = groups.get(key) ?? { port, addresses: new Map<string, AddressState>() };
-      groups.set(key, group);
-      for (const address of addresses) addAddress(group, address, true);
-      for (const address of notReadyAddresses) addAddress(group, address, false);
+      const known = byPort.get(key) ?? { port, lists: new Set<number>() };
+      byPort.set(key, known);
+      known.lists.add(list);
     }
+  }
+  const groups = new Map<string, PortGroup>();
+  for (const known of byPort.values()) {
+    const key = [...known.lists].join();
+    const group = groups.get(key);
+    if (group !== undefined) {
+      group.ports.push(known.port);
+      continue;
+    }
+    const indexes = [...known.lists].flatMap((list) => lists[list]?.[1] ?? []);
+    groups.set(key, { ports: [known.port], subsets: indexes.sort((a, b) => a - b) });
   }
   return [...groups.values()];
 }
 
+const NO_PORTS: readonly EndpointPort[] = [];
+
+/** Of these subsets, by address and pod. */
+function addressesOf(
+  indexes: readonly number[],
+  subsets: readonly EndpointSubset[],
+): ReadonlyMap<string, AddressState> {
+  const states = new Map<string, AddressState>();
+  for (const index of indexes) {
+    const { addresses = [], notReadyAddresses = [] } = subsets[index] ?? {};
+    for (const address of addresses) addAddress(states, address, true);
+    for (const address of notReadyAddresses) addAddress(states, address, false);
+  }
+  return states;
+}
+
 /** An address that is listed as not ready anywhere is not ready. */
-function addAddress({ addresses }: PortAddresses, address: EndpointAddress, isReady: boolean): void {
+function addAddress(states: Map<string, AddressState>, address: EndpointAddress, isReady: boolean): void {
   const key = `${address.ip}/${address.targetRef?.uid ?? ""}`;
-  const existing = addresses.get(key);
-  if (existing === undefined) addresses.set(key, { address, isReady });
+  const existing = states.get(key);
+  if (existing === undefined) states.set(key, { address, isReady });
   else existing.isReady &&= isReady;
 }
 

@@ -1,7 +1,7 @@
 /** The Endpoints controller: the addresses of each service with a selector, as Endpoints. */
 
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
-import type { EndpointAddress, EndpointSubset, Endpoints } from "../../api/core/endpoints/schema.ts";
+import type { EndpointAddress, EndpointPort, EndpointSubset, Endpoints } from "../../api/core/endpoints/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
@@ -18,15 +18,8 @@ import { isPodReady } from "../workload/active-pods.ts";
 import { keyOf, objectReference, splitKey } from "../workload/object-keys.ts";
 import { isNamespaceTerminating, messageOf } from "../workload/pod-control.ts";
 import { exceedsCapacity, repackSubsets, truncateSubsets } from "./endpoint-subsets.ts";
-import {
-  addressesOf,
-  findPort,
-  hasServiceHostname,
-  isEndpoint,
-  isHeadless,
-  ServicePods,
-  selectorOf,
-} from "./service-pods.ts";
+import { PortResolver, type ResolvedPort } from "./port-resolver.ts";
+import { addressesOf, hasServiceHostname, isEndpoint, isHeadless, ServicePods, selectorOf } from "./service-pods.ts";
 import { addressTypesOf, HEADLESS } from "./slice-reconciler.ts";
 import { TriggerTimes, withTriggerTime } from "./trigger-times.ts";
 
@@ -106,7 +99,8 @@ class EndpointsController {
     if (service.spec?.type === "ExternalName" || selectorOf(service) === undefined) return;
     const pods = this.#caches.servicePods.podsOf(service);
     const time = this.#times.next(key, service, pods);
-    const subsets = repackSubsets(pods.flatMap((pod) => subsetsOf(service, pod)));
+    const resolver = new PortResolver(service.spec?.ports ?? [], toSubsetPorts);
+    const subsets = repackSubsets(pods.flatMap((pod) => subsetsOf(service, pod, resolver)));
     const current = this.#caches.endpoints.get(name, namespace);
     const version = current?.metadata?.resourceVersion ?? "";
     if (current !== undefined && this.#replaced.get(key) === version) {
@@ -163,8 +157,12 @@ class EndpointsController {
   }
 }
 
-/** One subset for each port of the service. */
-function subsetsOf(service: Service, pod: Pod): readonly EndpointSubset[] {
+/** None or one. */
+function subsetsOf(
+  service: Service,
+  pod: Pod,
+  resolver: PortResolver<readonly EndpointPort[]>,
+): readonly EndpointSubset[] {
   const { publishNotReadyAddresses = false, ports = [], clusterIP } = service.spec ?? {};
   if (!isEndpoint(pod, publishNotReadyAddresses)) return [];
   const address = addressOf(service, pod);
@@ -172,18 +170,17 @@ function subsetsOf(service: Service, pod: Pod): readonly EndpointSubset[] {
   const isReady = publishNotReadyAddresses || isPodReady(pod);
   const addresses = isReady ? { addresses: [address] } : { notReadyAddresses: [address] };
   if (ports.length === 0) return clusterIP === "None" ? [addresses] : [];
-  return ports.flatMap((servicePort) => {
-    const port = findPort(pod, servicePort);
-    if (port === undefined) return [];
-    const { name = "", protocol = "TCP", appProtocol } = servicePort;
-    const endpointPort = {
-      ...(name === "" ? {} : { name }),
-      port,
-      protocol,
-      ...(appProtocol === undefined ? {} : { appProtocol }),
-    };
-    return [{ ...addresses, ports: [endpointPort] }];
-  });
+  const resolved = resolver.portsOf(pod) ?? [];
+  return resolved.length === 0 ? [] : [{ ...addresses, ports: resolved }];
+}
+
+function toSubsetPorts(resolved: readonly ResolvedPort[]): readonly EndpointPort[] {
+  return resolved.map(({ servicePort: { name = "", protocol = "TCP", appProtocol }, port }) => ({
+    ...(name === "" ? {} : { name }),
+    port,
+    protocol,
+    ...(appProtocol === undefined ? {} : { appProtocol }),
+  }));
 }
 
 function addressOf(service: Service, pod: Pod): EndpointAddress | undefined {

@@ -25,6 +25,8 @@ import { runEndpointSliceController } from "./endpoint-slice-controller.ts";
 import { runEndpointSliceMirroringController } from "./endpoint-slice-mirroring-controller.ts";
 import { exceedsCapacity, repackSubsets, truncateSubsets } from "./endpoint-subsets.ts";
 import { runEndpointsController } from "./endpoints-controller.ts";
+import { sortSlicePorts } from "./port-order.ts";
+import { PortResolver } from "./port-resolver.ts";
 
 const CONTROLLERS = [runEndpointSliceController, runEndpointsController, runEndpointSliceMirroringController];
 const namespace = "shop";
@@ -380,6 +382,49 @@ t.test("repackSubsets() makes one subset of the ports that addresses share", asy
     ],
   );
   t.same(packed[0]?.ports?.map(({ port }) => port).toSorted(), [80, 90]);
+});
+
+t.test("repackSubsets() reads each list of ports once, and leaves too many combinations as they are", async (t) => {
+  const addresses = Array.from({ length: 10_000 }, (_, i) => ({ ip: `10.1.${i >> 8}.${i & 255}` }));
+  const many = Array.from({ length: 4000 }, (_, i) => ({ name: `p${i}`, port: i + 1 }));
+  const [packed, ...none] = repackSubsets([
+    { addresses, ports: many },
+    { addresses: [{ ip: "10.2.0.1" }], ports: many },
+  ]);
+  t.same([packed?.addresses?.length, packed?.ports?.length, none], [10_001, 4000, []]);
+  const own = many.slice(0, 200).map((port) => ({ addresses: addresses.slice(0, 1000), ports: [port] }));
+  // Each port has addresses of its own, and shares the others with the first subset.
+  const crossed = own.map((subset, i) => ({ ...subset, addresses: [...subset.addresses, { ip: `10.3.0.${i}` }] }));
+  t.equal(repackSubsets(crossed), crossed);
+});
+
+t.test("sortSlicePorts() orders ports by the FNV-1a hash of their Go text", async (t) => {
+  const names = Array.from({ length: 300 }, (_, i) => `port-${"x".repeat(i % 50)}${i}`);
+  const ports = names.map((name, i) => ({ name, protocol: "TCP" as const, port: i + 1 }));
+  const hashOf = (text: string): bigint => {
+    let hash = 0x6c62272e07bb014262b821756295c58dn;
+    for (const byte of Buffer.from(text)) {
+      hash = ((hash ^ BigInt(byte)) * 0x1000000000000000000013bn) & ((1n << 128n) - 1n);
+    }
+    return hash;
+  };
+  const printed = ({ name, port }: (typeof ports)[number]): string =>
+    `(v1.EndpointPort){Name:(*string)${name} Protocol:(*v1.Protocol)TCP Port:(*int32)${port} AppProtocol:(*string)<nil>}`;
+  const expected = ports.toSorted((a, b) => (hashOf(printed(a)) < hashOf(printed(b)) ? -1 : 1));
+  t.same(sortSlicePorts(ports), expected);
+});
+
+t.test("PortResolver shares the lists of pods with the same numbers, and makes a bounded number of them", async (t) => {
+  const podOf = (first: number, name = "p0") =>
+    ({ spec: { containers: [{ name: "c", ports: [{ name, protocol: "TCP", containerPort: first }] }] } }) as Pod;
+  const wanted = Array.from({ length: 40_000 }, (_, i) => ({ port: i, protocol: "TCP" as const, targetPort: i + 1 }));
+  const named = [{ port: 1, protocol: "TCP" as const, targetPort: "p0" }, ...wanted];
+  const resolver = new PortResolver(named, (ports) => ports.map(({ port }) => port));
+  t.equal(resolver.portsOf(podOf(7)), resolver.portsOf(podOf(7)));
+  t.same(resolver.portsOf(podOf(7))?.slice(0, 2), [7, 1]);
+  t.same(resolver.portsOf(podOf(7, "other"))?.slice(0, 2), [1, 2]);
+  t.same(resolver.portsOf(podOf(9))?.slice(0, 2), [9, 1]);
+  t.equal(resolver.portsOf(podOf(11)), undefined);
 });
 
 t.test("sizes of slices and mirrored subsets are options, and changes of pods can be collected", async (t) => {

@@ -29,7 +29,8 @@ export class LabelIndex<T extends ApiObject> implements Disposable {
   withAll(namespace: string, labels: Labels): readonly T[] {
     const candidates = Object.entries(labels).map((label) => this.#groups.get(groupKey(namespace, label)));
     const fewest = candidates.reduce((a, b) => ((a?.size ?? 0) <= (b?.size ?? 0) ? a : b), candidates[0]);
-    return [...(fewest?.values() ?? [])].filter((object) => includesLabels(this.#labelsOf(object), labels));
+    const wanted = Object.entries(labels);
+    return [...(fewest?.values() ?? [])].filter((object) => includesEntries(this.#labelsOf(object), wanted));
   }
 
   /** The objects that are indexed by one of the labels. */
@@ -62,5 +63,9 @@ function groupKey(namespace: string, [name, value]: readonly [string, string]): 
 }
 
 export function includesLabels(labels: Labels | undefined, wanted: Labels): boolean {
-  return Object.entries(wanted).every(([name, value]) => labels?.[name] === value);
+  return includesEntries(labels, Object.entries(wanted));
+}
+
+function includesEntries(labels: Labels | undefined, wanted: readonly (readonly [string, string])[]): boolean {
+  return wanted.every(([name, value]) => labels?.[name] === value);
 }

@@ -6,17 +6,17 @@ import { createHash } from "node:crypto";
 import type { EndpointPort as SubsetPort } from "../../api/core/endpoints/schema.ts";
 import type { EndpointPort } from "../../api/discovery/endpoint-slice/schema.ts";
 
-/** FNV-1a with 128 bits. */
-const FNV_OFFSET = 0x6c62272e07bb014262b821756295c58dn;
-const FNV_PRIME = 0x0000000001000000000000000000013bn;
-const FNV_MASK = (1n << 128n) - 1n;
+/** FNV-1a with 128 bits: the offset from its lowest word on, and the prime, which is 2 ** 88 + 0x13b. */
+const FNV_OFFSET = [0x6295c58d, 0x62b82175, 0x07bb0142, 0x6c62272e] as const;
+const FNV_PRIME_LOW = 0x13b;
+const WORD = 2 ** 32;
 
 export function sortSlicePorts(ports: readonly EndpointPort[]): readonly EndpointPort[] {
   return sortBy(ports, ({ name, protocol, port, appProtocol }) => {
     const printed =
       `(v1.EndpointPort){Name:(*string)${name ?? "<nil>"} Protocol:(*v1.Protocol)${protocol ?? "<nil>"} ` +
       `Port:(*int32)${port ?? "<nil>"} AppProtocol:(*string)${appProtocol ?? "<nil>"}}`;
-    return fnv128(Buffer.from(printed)).toString(16).padStart(32, "0");
+    return fnv128(Buffer.from(printed));
   });
 }
 
@@ -35,8 +35,19 @@ function sortBy<T>(items: readonly T[], hashOf: (item: T) => string): readonly T
   return hashed.sort((a, b) => (a.hash < b.hash ? -1 : a.hash > b.hash ? 1 : 0)).map(({ item }) => item);
 }
 
-function fnv128(bytes: Uint8Array): bigint {
-  let hash = FNV_OFFSET;
-  for (const byte of bytes) hash = ((hash ^ BigInt(byte)) * FNV_PRIME) & FNV_MASK;
-  return hash;
+/** In words, as BigInt takes ten times as long: a service may have thousands of ports. Returns hexadecimal digits. */
+function fnv128(bytes: Uint8Array): string {
+  let [a, b, c, d]: [number, number, number, number] = [...FNV_OFFSET];
+  for (const byte of bytes) {
+    a = (a ^ byte) >>> 0;
+    const low = a * FNV_PRIME_LOW;
+    const second = b * FNV_PRIME_LOW + Math.floor(low / WORD);
+    const third = c * FNV_PRIME_LOW + Math.floor(second / WORD) + ((a << 24) >>> 0);
+    const fourth = d * FNV_PRIME_LOW + Math.floor(third / WORD) + ((b << 24) >>> 0) + (a >>> 8);
+    a = low % WORD;
+    b = second % WORD;
+    c = third % WORD;
+    d = fourth % WORD;
+  }
+  return [d, c, b, a].map((word) => word.toString(16).padStart(8, "0")).join("");
 }

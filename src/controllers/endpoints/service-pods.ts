@@ -1,6 +1,6 @@
 /** Which pods a service selects, and which services select a pod. */
 import type { Pod } from "../../api/core/pod/schema.ts";
-import type { Service, ServicePort } from "../../api/core/service/schema.ts";
+import type { Service } from "../../api/core/service/schema.ts";
 import type { Informer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { isPodReady } from "../workload/active-pods.ts";
@@ -93,18 +93,6 @@ export function hasServiceHostname({ metadata, spec }: Pod, service: Service): b
     spec?.subdomain === service.metadata?.name &&
     metadata?.namespace === service.metadata?.namespace
   );
-}
-
-/** Undefined if the pod has no port of the name. */
-export function findPort({ spec }: Pod, port: ServicePort): number | undefined {
-  const { targetPort = 0, protocol } = port;
-  if (typeof targetPort === "number") return targetPort;
-  const sidecars = (spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
-  for (const { ports = [] } of [...(spec?.containers ?? []), ...sidecars]) {
-    const found = ports.find((one) => one.name === targetPort && one.protocol === protocol);
-    if (found !== undefined) return found.containerPort;
-  }
-  return undefined;
 }
 
 export function isHeadless({ spec }: Service): boolean {

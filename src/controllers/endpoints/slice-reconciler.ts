@@ -11,7 +11,8 @@ import { formatIp, parseIp } from "../../std/net/ip.ts";
 import { isPodReady } from "../workload/active-pods.ts";
 import { controllerReference } from "../workload/object-keys.ts";
 import { sortSlicePorts } from "./port-order.ts";
-import { addressesOf, findPort, hasServiceHostname, isEndpoint, isHeadless } from "./service-pods.ts";
+import { PortResolver, type ResolvedPort } from "./port-resolver.ts";
+import { addressesOf, hasServiceHostname, isEndpoint, isHeadless } from "./service-pods.ts";
 import {
   type AddressType,
   draftOf,
@@ -56,9 +57,10 @@ export function reconcileSlices(input: SliceInput): {
 } {
   const types = addressTypesOf(input.service);
   const errors: string[] = [];
+  const resolver = new PortResolver(input.service.spec?.ports ?? [], toSlicePorts);
   const byType = types.map((type) => {
     const slices = input.slices.filter(({ addressType }) => addressType === type);
-    return reconcileType({ ...input, slices }, type, errors);
+    return reconcileType({ ...input, slices, resolver }, type, errors);
   });
   const others = input.slices.filter(({ addressType }) => !types.some((type) => type === addressType));
   return { byType: [...byType, { create: [], update: [], delete: others }], errors };
@@ -72,12 +74,21 @@ export function addressTypesOf({ spec }: Service): readonly AddressType[] {
   return ["IPv4", "IPv6"];
 }
 
+interface SlicePorts {
+  readonly ports: readonly EndpointPort[];
+  readonly key: string;
+}
+
+interface TypeInput extends SliceInput {
+  readonly resolver: PortResolver<SlicePorts>;
+}
+
 interface EndpointGroup {
   readonly ports: readonly EndpointPort[];
   readonly endpoints: Map<string, Endpoint>;
 }
 
-function reconcileType(input: SliceInput, type: AddressType, errors: string[]): SliceChanges {
+function reconcileType(input: TypeInput, type: AddressType, errors: string[]): SliceChanges {
   const { service, slices } = input;
   const deleted = slices.filter((slice) => !isOwnedBy(slice, service));
   const owned = Map.groupBy(
@@ -103,15 +114,20 @@ function reconcileType(input: SliceInput, type: AddressType, errors: string[]): 
 
 /** The wanted endpoints by their ports. */
 function groupEndpoints(
-  { service, pods, findNode }: SliceInput,
+  { service, pods, findNode, resolver }: TypeInput,
   type: AddressType,
   errors: string[],
 ): Map<string, EndpointGroup> {
   const groups = new Map<string, EndpointGroup>();
   for (const pod of pods) {
     if (!isEndpoint(pod, true)) continue;
-    const ports = portsOf(service, pod);
-    const key = portsKey(ports, false);
+    const resolved = resolver.portsOf(pod);
+    if (resolved === undefined) {
+      const { namespace, name } = service.metadata ?? {};
+      errors.push(`skipping Pod ${pod.metadata?.name} for Service ${namespace}/${name}: too many different ports`);
+      continue;
+    }
+    const { ports, key } = resolved;
     const group = groups.get(key) ?? { ports, endpoints: new Map<string, Endpoint>() };
     groups.set(key, group);
     const nodeName = pod.spec?.nodeName ?? "";
@@ -127,13 +143,16 @@ function groupEndpoints(
   return groups;
 }
 
-function portsOf(service: Service, pod: Pod): readonly EndpointPort[] {
-  const ports = (service.spec?.ports ?? []).flatMap((servicePort): readonly EndpointPort[] => {
-    const port = findPort(pod, servicePort);
-    const { name = "", protocol = "TCP", appProtocol } = servicePort;
-    return port === undefined ? [] : [{ name, protocol, port, ...(appProtocol === undefined ? {} : { appProtocol }) }];
-  });
-  return sortSlicePorts(ports);
+function toSlicePorts(resolved: readonly ResolvedPort[]): SlicePorts {
+  const ports = sortSlicePorts(
+    resolved.map(({ servicePort: { name = "", protocol = "TCP", appProtocol }, port }) => ({
+      name,
+      protocol,
+      port,
+      ...(appProtocol === undefined ? {} : { appProtocol }),
+    })),
+  );
+  return { ports, key: portsKey(ports, false) };
 }
 
 function endpointOf(pod: Pod, node: Node | undefined, service: Service, type: AddressType): Endpoint {
