@@ -1,6 +1,7 @@
 /** The ciphers of local keys, with the layouts of Kubernetes. */
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv } from "node:crypto";
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
+import { systemRandom } from "../../std/crypto/random.ts";
 import type { Cipher } from "./transformer.ts";
 
 const AES_BLOCK_BYTES = 16;
@@ -16,7 +17,7 @@ export function aesGcm(secret: Buffer): Cipher {
   const algorithm = `aes-${secret.length * 8}-gcm` as "aes-256-gcm";
   return {
     encrypt(value, key) {
-      const nonce = randomBytes(GCM_NONCE_BYTES);
+      const nonce = systemRandom.bytes(GCM_NONCE_BYTES);
       const cipher = createCipheriv(algorithm, secret, nonce, TAG).setAAD(Buffer.from(key));
       return Buffer.concat([nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()]);
     },
@@ -41,7 +42,7 @@ export function aesCbc(secret: Buffer): Cipher {
   const algorithm = `aes-${secret.length * 8}-cbc`;
   return {
     encrypt(value) {
-      const vector = randomBytes(AES_BLOCK_BYTES);
+      const vector = systemRandom.bytes(AES_BLOCK_BYTES);
       const cipher = createCipheriv(algorithm, secret, vector);
       return Buffer.concat([vector, cipher.update(value), cipher.final()]);
     },
@@ -73,7 +74,7 @@ function withoutPadding(value: Buffer): Buffer {
 export function secretbox(secret: Buffer): Cipher {
   return {
     encrypt(value) {
-      const nonce = randomBytes(SECRETBOX_NONCE_BYTES);
+      const nonce = systemRandom.bytes(SECRETBOX_NONCE_BYTES);
       return Buffer.concat([nonce, xsalsa20poly1305(secret, nonce).encrypt(value)]);
     },
     decrypt(value) {

@@ -1,5 +1,6 @@
 /** AES-GCM with a key of its own for each value, which HKDF derives from a seed (KDF of KMS v2). */
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac } from "node:crypto";
+import { systemRandom } from "../../../std/crypto/random.ts";
 import { aesGcm } from "../ciphers.ts";
 import type { Cipher } from "../transformer.ts";
 
@@ -15,7 +16,7 @@ export function extendedNonceGcm(seed: Uint8Array): Cipher {
     aesGcm(createHmac("sha256", seed).update(info).update(FIRST_BLOCK).digest());
   return {
     encrypt(value, key) {
-      const info = randomBytes(INFO_BYTES);
+      const info = systemRandom.bytes(INFO_BYTES);
       return Buffer.concat([info, cipherOf(info).encrypt(value, key)]);
     },
     decrypt(value, key) {
