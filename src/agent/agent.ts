@@ -175,6 +175,7 @@ function createComponents(
     podComponents,
     garbage,
     eviction: createEvictionManager(foundation, { reporting, node, podComponents, records, reclaimers: garbage }),
+    evictionRecords: records,
     address: undefined,
     tunnel: undefined,
   };

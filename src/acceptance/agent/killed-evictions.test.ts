@@ -11,26 +11,51 @@ import { KilledAgent } from "../../testing/agent/killed-agent.ts";
 import { programs } from "../cluster/cluster.ts";
 
 const MIB = 2 ** 20;
-const flags = [
-  "--eviction-hard=nodefs.available<32Mi",
-  "--eviction-pressure-transition-period=1s",
-  "--minimum-image-ttl-duration=0s",
-  "--v=2",
-];
+const COMMON_FLAGS = ["--eviction-pressure-transition-period=1s", "--minimum-image-ttl-duration=0s", "--v=2"];
 const skip = process.getuid?.() !== 0 && "needs root";
 
-t.test("an eviction", { skip, timeout: 900_000 }, async (t) => {
-  const steps = await evict(t, Number.POSITIVE_INFINITY);
-  for (const wanted of ["RemoveImage", "evictions.json", "Event Evicted", "StopContainer", "StopPodSandbox"]) {
-    t.ok(
-      steps.some((step) => step.endsWith(wanted)),
-      wanted,
-    );
-  }
-  for (const index of steps.keys()) await evict(t, index);
-});
+interface Cause {
+  readonly flags: readonly string[];
+  readonly emptyDir: object;
+  readonly message: RegExp;
+  /** Whether the pod gets the condition `DisruptionTarget`. */
+  readonly isDisruption: boolean;
+  /** Whether images that no pod uses are removed before. */
+  readonly removesImages: boolean;
+}
 
-async function evict(t: Test, killAt: number): Promise<readonly string[]> {
+const causes: Readonly<Record<string, Cause>> = {
+  "a full disk": {
+    flags: ["--eviction-hard=nodefs.available<32Mi"],
+    emptyDir: {},
+    message: /^The node was low on resource: ephemeral-storage/,
+    isDisruption: true,
+    removesImages: true,
+  },
+  "the limit of a volume": {
+    flags: ["--eviction-hard=nodefs.available<1Mi"],
+    emptyDir: { sizeLimit: "40Mi" },
+    message: /^Usage of EmptyDir volume "data" exceeds the limit "40Mi"/,
+    isDisruption: false,
+    removesImages: false,
+  },
+};
+
+for (const [name, cause] of Object.entries(causes)) {
+  t.test(`an eviction because of ${name}`, { skip, timeout: 900_000 }, async (t) => {
+    const steps = await evict(t, cause, Number.POSITIVE_INFINITY);
+    const expected = ["evictions.json", "Event Evicted", "StopContainer", "StopPodSandbox"];
+    for (const step of cause.removesImages ? ["RemoveImage", ...expected] : expected) {
+      t.ok(
+        steps.some((each) => each.endsWith(step)),
+        step,
+      );
+    }
+    for (const index of steps.keys()) await evict(t, cause, index);
+  });
+}
+
+async function evict(t: Test, cause: Cause, killAt: number): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack();
   const directory = mkdtempSync(join(tmpdir(), "svc-kill-"));
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
@@ -39,11 +64,13 @@ async function evict(t: Test, killAt: number): Promise<readonly string[]> {
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=64m", "tmpfs", disk]);
   stack.defer(() => void execFileSync("umount", ["-l", disk]));
   const cgroup = `/${basename(directory)}`;
-  const agent = stack.use(await KilledAgent.create({ directory, cgroup, program: programs.bundle, flags }));
+  const agent = stack.use(
+    await KilledAgent.create({ directory, cgroup, program: programs.bundle, flags: [...cause.flags, ...COMMON_FLAGS] }),
+  );
   agent.fake.imageDirectory = disk;
   agent.fake.addImage("unused:1");
   agent.createPod("quiet");
-  const { metadata } = agent.createPod("greedy", { volumes: [{ name: "data", emptyDir: {} }] });
+  const { metadata } = agent.createPod("greedy", { volumes: [{ name: "data", emptyDir: cause.emptyDir }] });
   await agent.start();
   const runs = (name: string): boolean => agent.statusOf(name).phase === "Running";
   await agent.until("the pods run", () => runs("greedy") && runs("quiet"));
@@ -69,11 +96,15 @@ async function evict(t: Test, killAt: number): Promise<readonly string[]> {
     agent.getConditions().some(({ type, status }) => type.endsWith("Pressure") && status === "True");
   await agent.until("the end of the pressure", () => !hasPressure() && agent.countEvents("Evicted") > 0);
   const title = Number.isFinite(killAt) ? `killed ${steps.at(-1)}` : "not killed";
-  t.match(agent.statusOf("greedy"), { reason: "Evicted", message: /^The node was low on resource: ephemeral-storage/ });
+  const status = agent.statusOf("greedy");
+  t.match(status, { reason: "Evicted", message: cause.message }, title);
+  const isDisrupted = status.conditions?.some(({ type }) => type === "DisruptionTarget") ?? false;
+  t.equal(isDisrupted, cause.isDisruption, `${title}: the condition DisruptionTarget`);
   t.equal(agent.countEvents("Evicted"), 1, `${title}: one event`);
   t.equal(agent.fake.containersNamed("greedy").length, 1, `${title}: not started again`);
   t.ok(runs("quiet") && agent.fake.containersNamed("quiet").length === 1, `${title}: the other pod runs`);
-  t.same([...agent.fake.present.keys()], ["busybox:1"], `${title}: unused images are removed`);
+  const images = cause.removesImages ? ["busybox:1"] : ["busybox:1", "unused:1"];
+  t.same([...agent.fake.present.keys()].sort(), images, `${title}: images`);
   await agent.until("its record is dropped", () => readRecords(disk).length === 0);
   const left = readdirSync(disk).filter((name) => name.endsWith(".tmp"));
   t.same(left, [], `${title}: no file that was not completed`);

@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { EvictionManager } from "../eviction/eviction-manager.ts";
+import type { EvictionRecords } from "../eviction/eviction-records.ts";
 import { collectGarbage } from "../garbage-collection/collect-garbage.ts";
 import { rotateLogs } from "../logs/log-rotation.ts";
 import { readMachineFacts } from "../node/machine/machine-check.ts";
@@ -25,12 +26,13 @@ export interface LoopComponents {
   readonly podComponents: PodComponents;
   readonly garbage: GarbageCollectors;
   readonly eviction: EvictionManager;
+  readonly evictionRecords: EvictionRecords;
 }
 
 /** Resolves when the signal aborted and every loop has ended. */
 export async function runLoops(
   foundation: Foundation,
-  { reporting, node, podComponents, garbage, eviction }: LoopComponents,
+  { reporting, node, podComponents, garbage, eviction, evictionRecords }: LoopComponents,
   resourceManagers: ResourceManagers,
 ): Promise<void> {
   const { config, machine, signal } = foundation;
@@ -68,7 +70,7 @@ export async function runLoops(
     reportingClient &&
       watchOom({ recordEvent: recordNodeEvent, clock: foundation.clock, log: foundation.log.child("oom"), signal }),
     podComponents.sources.run(),
-    config.pods.localStorageIsolation ? enforceStorageLimits(foundation, podComponents) : undefined,
+    config.pods.localStorageIsolation ? enforceStorageLimits(foundation, podComponents, evictionRecords) : undefined,
   ]);
 }
 
@@ -89,7 +91,11 @@ function watchRuntimeEvents(
   return events && watchContainerEvents({ events, ...options });
 }
 
-function enforceStorageLimits({ config, cri, clock, log, signal }: Foundation, parts: PodComponents): Promise<void> {
+function enforceStorageLimits(
+  { config, cri, clock, log, signal }: Foundation,
+  parts: PodComponents,
+  records: EvictionRecords,
+): Promise<void> {
   const { volumes, events } = parts.services;
   const quotas = config.volumes.quotaMonitoring ? openMonitoringQuotas(log) : undefined;
   const measureUsage = async (directory: string): Promise<number> =>
@@ -98,5 +104,6 @@ function enforceStorageLimits({ config, cri, clock, log, signal }: Foundation, p
   const findExcess = (pod: Pod) => findStorageExcess(storage, pod);
   const onEvicted = (limit: string): void => parts.metrics.onEvicted(limit);
   const pods = () => parts.pods.workers;
-  return enforceSizeLimits({ findExcess, onEvicted, pods, volumes, events, clock, log, measureUsage, signal });
+  const reporting = { records, events, onEvicted, clock, log };
+  return enforceSizeLimits({ ...reporting, findExcess, pods, volumes, measureUsage, signal });
 }

@@ -2,7 +2,6 @@
  * Evicts pods when the node lacks memory, disk space, inodes or processes: observes the signals, sets the pressure
  * conditions, reclaims what no pod needs, and evicts one pod at a time. As kubelet's eviction manager.
  */
-import { createHash } from "node:crypto";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -13,9 +12,10 @@ import { graceSeconds, isCritical, isTerminal, podName, podNamespace, podUid } f
 import type { StateName } from "../pods/states/pod-state.ts";
 import type { Termination } from "../pods/worker/pod-termination.ts";
 import type { StatsPod } from "../stats/stats-targets.ts";
+import { beginEviction, HARD_GRACE_SECONDS, recordEvicted } from "./begin-eviction.ts";
 import { forecastThreshold, listCandidates, type SignalForecast } from "./eviction-forecast.ts";
 import { makeEvictionMessage } from "./eviction-message.ts";
-import { type EvictionRecords, toTermination } from "./eviction-records.ts";
+import type { EvictionRecords } from "./eviction-records.ts";
 import type { NodeObserver } from "./node-observer.ts";
 import { NodePressure } from "./node-pressure.ts";
 import type { PodUsages } from "./pod-usage.ts";
@@ -86,15 +86,10 @@ export interface EvictionManagerOptions {
   readonly signal: AbortSignal;
 }
 
-const HARD_GRACE_SECONDS = 1;
 const KILL_TIMEOUT_FACTOR = 1.5;
 const KILL_TIMEOUT_MS_MIN = 10_000;
-/** A full or slow disk must not delay an eviction for longer. */
-const RECORD_TIMEOUT_MS = 100;
 const CLEANUP_TIMEOUT_MS = 30_000;
 const CLEANUP_POLL_MS = 100;
-/** The digits after the pod's name in the name of the event `Evicted`. */
-const EVENT_DIGITS = 16;
 /** The window in which the rates of a forecast are measured. */
 const HISTORY_MS = 120_000;
 const HISTORY_SPACING_MS = 5_000;
@@ -156,8 +151,9 @@ export class EvictionManager {
     while (!signal.aborted) {
       let waitMs = INTERVAL_MS_MAX;
       try {
-        await this.#dropFinishedRecords();
+        // Before their records are dropped, since the pods may have ended meanwhile.
         await this.#continueInterrupted();
+        await this.#dropFinishedRecords();
         if (this.#options.thresholds.length > 0) waitMs = await this.#synchronize();
         this.#hasFailed = false;
       } catch (error) {
@@ -288,17 +284,14 @@ export class EvictionManager {
     message: string,
     annotations: Readonly<Record<string, string>>,
   ): Promise<boolean> {
-    const { events, log, records } = this.#options;
+    const { events, log } = this.#options;
     const { pod } = each;
     if (isCritical(pod)) {
       log.warn("Eviction manager: cannot evict a critical pod", { pod: fullName(pod) });
       return false;
     }
     const grace = isImmediate ? HARD_GRACE_SECONDS : this.#chooseSoftGrace(pod);
-    const recorded = records.add({ uid: podUid(pod), message, graceSeconds: grace, annotations });
-    await this.#waitAtMost(recorded, RECORD_TIMEOUT_MS);
-    this.#recordEvicted(pod, message, annotations);
-    each.terminate(toTermination({ message, graceSeconds: grace }));
+    await beginEviction(each, { message, graceSeconds: grace, annotations }, this.#options);
     if (await this.#waitForContainers(each, grace ?? graceSeconds(pod))) {
       log.info("Eviction manager: pod is evicted successfully", { pod: fullName(pod) });
     } else {
@@ -309,20 +302,13 @@ export class EvictionManager {
     return true;
   }
 
-  /** An agent that continues the eviction after a restart records the same event. */
-  #recordEvicted(pod: Pod, message: string, annotations: Readonly<Record<string, string>>): void {
-    const digest = createHash("sha256").update(podUid(pod)).digest("hex");
-    const name = `${podName(pod)}.${digest.slice(0, EVENT_DIGITS)}`;
-    this.#options.events.recordPodEvent(pod, "Warning", "Evicted", message, { annotations, name });
-  }
-
   /** Until the pods that an earlier process was evicting are gone, what they use is not free. */
   async #continueInterrupted(): Promise<void> {
-    const { pods, records } = this.#options;
+    const { events, pods, records } = this.#options;
     for (const each of [...pods()]) {
       const record = records.takeInterrupted(podUid(each.pod));
       if (record === undefined) continue;
-      this.#recordEvicted(each.pod, record.message, record.annotations ?? {});
+      recordEvicted(each.pod, record, events);
       if (await this.#waitForContainers(each, record.graceSeconds ?? graceSeconds(each.pod))) {
         await this.#waitForCleanup(each);
       }

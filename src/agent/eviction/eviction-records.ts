@@ -24,6 +24,8 @@ export interface EvictionRecord {
   readonly graceSeconds: number | undefined;
   /** Of the event; absent in files of earlier releases. */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
+  /** False: the pod itself is the cause, and gets no condition `DisruptionTarget`; true when absent. */
+  readonly isDisruption?: boolean | undefined;
 }
 
 export class EvictionRecords {
@@ -107,16 +109,18 @@ export class EvictionRecords {
   }
 }
 
-export function toTermination({ message, graceSeconds }: Omit<EvictionRecord, "uid">): Termination {
-  return { graceSeconds, failure: { reason: "Evicted", message }, disruption: message };
+export function toTermination({ message, graceSeconds, isDisruption }: Omit<EvictionRecord, "uid">): Termination {
+  const failure = { reason: "Evicted", message };
+  return { graceSeconds, failure, ...(isDisruption === false ? {} : { disruption: message }) };
 }
 
 function isRecord(value: unknown): value is EvictionRecord {
   if (!isPlainObject(value)) return false;
-  const { uid, message, graceSeconds, annotations } = value;
+  const { uid, message, graceSeconds, annotations, isDisruption } = value;
   const hasGrace = graceSeconds === undefined || typeof graceSeconds === "number";
+  const hasCause = isDisruption === undefined || typeof isDisruption === "boolean";
   const hasAnnotations =
     annotations === undefined ||
     (isPlainObject(annotations) && Object.values(annotations).every((each) => typeof each === "string"));
-  return typeof uid === "string" && typeof message === "string" && hasGrace && hasAnnotations;
+  return typeof uid === "string" && typeof message === "string" && hasGrace && hasCause && hasAnnotations;
 }

@@ -5,6 +5,7 @@ import t from "tap";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import type { EvictionRecord } from "../../eviction/eviction-records.ts";
 import type { Termination } from "../../pods/worker/pod-termination.ts";
 import { enforceSizeLimits, measureDiskUsage } from "./size-limits.ts";
 
@@ -22,6 +23,7 @@ t.test("enforceSizeLimits() evicts pods over their limits once, and no others", 
   const stop = new AbortController();
   const ended: { readonly name: string | undefined; readonly termination: Termination }[] = [];
   const events: string[] = [];
+  const recorded: EvictionRecord[] = [];
   const signals: string[] = [];
   const used: Record<string, number> = { over: 5 * MI + 1, within: 5 * MI, memory: 9 * MI, endless: 9 * MI };
   const pods = [
@@ -39,8 +41,11 @@ t.test("enforceSizeLimits() evicts pods over their limits once, and no others", 
     onEvicted: (signal) => signals.push(signal),
     pods: () => pods,
     volumes: { path: (pod) => pod.metadata?.name ?? "" },
+    records: { add: async (record) => void recorded.push(record) },
     events: {
-      recordPodEvent: (_pod, ...event) => void events.push(event.join(" ")),
+      recordPodEvent: (_pod, type, reason, text, options) => {
+        events.push([type, reason, text, recorded.length, options?.name].join(" "));
+      },
       recordContainerEvent: () => undefined,
     },
     clock,
@@ -56,7 +61,8 @@ t.test("enforceSizeLimits() evicts pods over their limits once, and no others", 
   const message = 'Usage of EmptyDir volume "v" exceeds the limit "5Mi". ';
   t.same(ended, [{ name: "over", termination: { graceSeconds: 1, failure: { reason: "Evicted", message } } }]);
   t.same(signals, ["emptydirfs.limit"]);
-  t.same(events, [`Warning Evicted ${message}`]);
+  t.match(events, [/^Warning Evicted Usage of EmptyDir volume "v" exceeds the limit "5Mi"\.  1 over\.[0-9a-f]{16}$/]);
+  t.same(recorded, [{ uid: "over", message, graceSeconds: 1, isDisruption: false }], "recorded before it is reported");
   stop.abort();
   await running;
 });

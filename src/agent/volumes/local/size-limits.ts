@@ -4,8 +4,7 @@ import { promisify } from "node:util";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { Clock } from "../../../std/time/clock.ts";
-import type { PodEventRecorder } from "../../pods/pod-events.ts";
+import { beginEviction, type EvictionParts, HARD_GRACE_SECONDS } from "../../eviction/begin-eviction.ts";
 import { isCritical, isTerminal, podFullName } from "../../pods/pod-fields.ts";
 import { parseUnits } from "../../pods/resources/quantities.ts";
 import type { Termination } from "../../pods/worker/pod-termination.ts";
@@ -17,24 +16,20 @@ export interface LimitedPod {
   terminate(termination: Termination): void;
 }
 
-export interface SizeLimitOptions {
+export interface SizeLimitOptions extends EvictionParts {
   readonly pods: () => Iterable<LimitedPod>;
   readonly volumes: Pick<VolumeManager, "path">;
-  readonly events: PodEventRecorder;
-  readonly clock: Clock;
   readonly log: Logger;
   /** Bytes on disk below a directory. */
   readonly measureUsage: (directory: string) => Promise<number>;
   /** Whether a pod exceeds its limits of ephemeral storage. */
   readonly findExcess: (pod: Pod) => Promise<StorageExcess | undefined>;
   readonly onEvicted?: ((signal: StorageExcess["signal"]) => void) | undefined;
-  readonly signal: AbortSignal;
 }
 
 const PERIOD_MS = 10_000;
 /** The largest share of the time that measuring takes. */
 const SHARE = 0.1;
-const GRACE_SECONDS = 1;
 
 /** Resolves when the signal aborts. */
 export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void> {
@@ -49,8 +44,7 @@ export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void
       const { message } = excess;
       evicted.add(each);
       options.onEvicted?.(excess.signal);
-      options.events.recordPodEvent(each.pod, "Warning", "Evicted", message);
-      each.terminate({ graceSeconds: GRACE_SECONDS, failure: { reason: "Evicted", message } });
+      await beginEviction(each, { message, graceSeconds: HARD_GRACE_SECONDS, isDisruption: false }, options);
     }
     const tookMs = clock.monotonic() - began;
     await clock.sleep(Math.max(PERIOD_MS, tookMs / SHARE), signal).catch(() => undefined);
