@@ -4,6 +4,7 @@
  */
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { runInSlices } from "../../../std/async/steps.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { StoreError } from "../../store.ts";
@@ -12,7 +13,7 @@ import { copyFileAside } from "./keep-copy.ts";
 import { readLogFile } from "./log-file.ts";
 import { readManifest } from "./manifest.ts";
 import { readTables } from "./read-tables.ts";
-import { findTableDamage } from "./table-file.ts";
+import { findTableDamageInSteps } from "./table-file.ts";
 import { DamageError, describeLoss, verifyDatabase } from "./verify.ts";
 
 /** Time between two verifications of all files. */
@@ -181,7 +182,7 @@ export class FileVerifier {
     try {
       const { size } = await stat(join(path, table.name));
       if (size !== table.size) why = `it has ${size} bytes instead of ${table.size}`;
-      else for await (const { bytes } of readTables(path, [table])) why = findTableDamage(bytes);
+      else for await (const { bytes } of readTables(path, [table])) why = await runInSlices(findTableDamageInSteps(bytes));
     } catch (error) {
       why = error instanceof Error ? error.message : String(error);
     }

@@ -5,7 +5,7 @@ import { Level } from "level";
 import t from "tap";
 import { crc32c } from "./crc32c.ts";
 import { decompressSnappy } from "./snappy.ts";
-import { findTableDamage } from "./table-file.ts";
+import { findTableDamage, findTableDamageInSteps } from "./table-file.ts";
 import { verifyDatabase } from "./verify.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "svc-table-"));
@@ -24,6 +24,15 @@ t.test("findTableDamage() accepts LevelDB's tables, compressed or not, with valu
     const table = readdirSync(path).find((name) => name.endsWith(".ldb"));
     const bytes = readFileSync(join(path, table ?? "none"));
     t.equal(findTableDamage(bytes), undefined);
+    let steps = 0;
+    const verification = findTableDamageInSteps(bytes);
+    let step = verification.next();
+    for (; step.done !== true; step = verification.next()) {
+      steps++;
+      crc32c(Buffer.alloc(5000, steps));
+    }
+    t.equal(step.value, undefined, "others compute checksums between the steps");
+    t.ok(steps > 50, `${steps} steps`);
     bytes.writeUInt8(bytes.readUInt8(5000) ^ 1, 5000);
     t.match(findTableDamage(bytes), /^the checksum of the block at offset \d+ is wrong$/);
   }
