@@ -176,11 +176,7 @@ function createMessages(
   }
 }
 
-function withoutAuthorizer({
-  authorizer: _,
-  "authorizer.requestResource": __,
-  ...bindings
-}: Variables): Variables {
+function withoutAuthorizer({ authorizer: _, "authorizer.requestResource": __, ...bindings }: Variables): Variables {
   return bindings;
 }
 

@@ -182,7 +182,8 @@ export class FileVerifier {
     try {
       const { size } = await stat(join(path, table.name));
       if (size !== table.size) why = `it has ${size} bytes instead of ${table.size}`;
-      else for await (const { bytes } of readTables(path, [table])) why = await runInSlices(findTableDamageInSteps(bytes));
+      else
+        for await (const { bytes } of readTables(path, [table])) why = await runInSlices(findTableDamageInSteps(bytes));
     } catch (error) {
       why = error instanceof Error ? error.message : String(error);
     }
