@@ -61,7 +61,7 @@ t.test("enforceSizeLimits() evicts pods over their limits once, and no others", 
   const message = 'Usage of EmptyDir volume "v" exceeds the limit "5Mi". ';
   t.same(ended, [{ name: "over", termination: { graceSeconds: 1, failure: { reason: "Evicted", message } } }]);
   t.same(signals, ["emptydirfs.limit"]);
-  t.match(events, [/^Warning Evicted Usage of EmptyDir volume "v" exceeds the limit "5Mi"\.  1 over\.[0-9a-f]{16}$/]);
+  t.match(events, [/^Warning Evicted Usage of EmptyDir volume "v" exceeds the limit "5Mi"\. {2}1 over\.[0-9a-f]{16}$/]);
   t.same(recorded, [{ uid: "over", message, graceSeconds: 1, isDisruption: false }], "recorded before it is reported");
   stop.abort();
   await running;
