@@ -113,15 +113,24 @@ export class ContainerCollector {
     return [...this.#options.pods()].flatMap((each) => listRemovable(each, since));
   }
 
+  /** A container that cannot be removed keeps no other. Rejects when none can. */
   async #remove(containers: readonly RemovableContainer[]): Promise<number> {
+    const { log, runtime } = this.#options;
     let removed = 0;
+    const failures: unknown[] = [];
     for (const { id, name, logPath } of containers) {
-      this.#options.log.info("Removing dead container", { container: name, containerID: id });
-      // The log first: without its container, an agent that restarts does not find it.
-      if (logPath !== "") await removeLogs(logPath);
-      await this.#options.runtime.removeContainer({ containerId: id });
-      removed++;
+      log.info("Removing dead container", { container: name, containerID: id });
+      try {
+        // The log first: without its container, an agent that restarts does not find it.
+        if (logPath !== "") await removeLogs(logPath);
+        await runtime.removeContainer({ containerId: id });
+        removed++;
+      } catch (error) {
+        log.error("Failed to remove container", error, { container: name, containerID: id });
+        failures.push(error);
+      }
     }
+    if (removed === 0 && failures.length > 0) throw failures[0];
     return removed;
   }
 }

@@ -90,18 +90,41 @@ t.test("ImageCollector removes images that were not used for the maximum age", a
   t.same(collected, ["age"]);
 });
 
-t.test(
-  "ImageCollector.removeUnused() removes all that is old enough, and its failures keep no other image",
-  async (t) => {
-    const { clock, fake, collector, present } = setUp();
-    for (const name of ["a:1", "b:1"]) fake.addImage(name, { size: 7n });
-    await collector.observe();
-    await clock.advance(3 * MINUTE);
-    fake.addImage("new:1");
-    t.equal(await collector.removeUnused(), 14);
-    t.same(present(), ["new:1"]);
-  },
-);
+t.test("ImageCollector.removeUnused() removes all that is old enough", async (t) => {
+  const { clock, fake, collector, present } = setUp();
+  for (const name of ["a:1", "b:1"]) fake.addImage(name, { size: 7n });
+  await collector.observe();
+  await clock.advance(3 * MINUTE);
+  fake.addImage("new:1");
+  t.equal(await collector.removeUnused(), 14);
+  t.same(present(), ["new:1"]);
+});
+
+t.test("An image that cannot be removed keeps no other, and the collection fails with all errors", async (t) => {
+  const start = async (maxAgeMs: number) => {
+    const parts = setUp({ maxAgeMs });
+    for (const name of ["a:1", "b:1", "c:1"]) parts.fake.addImage(name, { size: 700n });
+    await parts.collector.observe();
+    await parts.clock.advance(65 * MINUTE);
+    parts.fake.fail("removeImage", new Error("busy"));
+    return parts;
+  };
+  const space = await start(0);
+  const failed = "bytes space with errors in image deletion: busy";
+  await t.rejects(space.collector.collect(), { message: `wanted to free 1000 bytes, but freed 1400 ${failed}` });
+  t.same(space.present(), ["a:1"]);
+  const all = await start(0);
+  all.fake.fail("removeImage", new Error("in use"));
+  await t.rejects(all.collector.removeUnused(), {
+    message: /^wanted to free 9223372036854775807 bytes, but freed 700 bytes space with .*: \[busy, in use\]$/,
+  });
+  t.same(all.present(), ["a:1", "b:1"]);
+  const old = await start(60 * MINUTE);
+  await t.rejects(old.collector.collect(), {
+    message: "wanted to free images older than 1h0m0s, encountered errors in image deletion: busy",
+  });
+  t.same(old.present(), ["a:1"]);
+});
 
 t.test("ImageCollector.forecast() has what the next collection removes, in order", async (t) => {
   const { clock, fake, collector, disk, inUse, present } = setUp({ maxAgeMs: 60 * MINUTE });
@@ -265,6 +288,28 @@ t.test("ContainerCollector.removeUnused() removes the newest runs of pods that h
   t.same(removed.splice(0), ["ended1", "waiting1"], "not without need");
   t.equal(await collector.removeUnused(), 3);
   t.same(removed, ["ended0", "ended1", "waiting1"]);
+});
+
+t.test("A container that cannot be removed keeps no other", async (t) => {
+  const clock = new FakeClock();
+  const removed: string[] = [];
+  let stuck = ["c2"];
+  const runtime = {
+    removeContainer: async ({ containerId = "" }) => {
+      if (stuck.includes(containerId)) throw new Error(`cannot remove ${containerId}`);
+      removed.push(containerId);
+      return {};
+    },
+  };
+  const run = (index: number) => ({ id: `c${index}`, name: "c", state: "exited", createdAt: -index, logPath: "" });
+  const observation = { sandboxes: [], containers: [0, 1, 2, 3].map(run) } as unknown as Observation;
+  const pods = () => [{ observation }];
+  const common = { runtime, pods, deadMax: 0, minAgeMs: 0, clock, log: silentLogger };
+  const collector = new ContainerCollector(common);
+  await collector.collect();
+  t.same(removed.sort(), ["c1", "c3"]);
+  stuck = ["c1", "c2", "c3"];
+  await t.rejects(collector.collect(), { message: /^cannot remove c/ }, "the runtime removes nothing");
 });
 
 t.test("collectGarbage() runs at its intervals and reports repeated failures", async (t) => {

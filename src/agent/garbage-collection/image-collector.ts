@@ -4,6 +4,7 @@
  */
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { formatGoDuration } from "../../std/time/go-duration.ts";
 import type { RecordNodeEvent } from "../node/node-events.ts";
 import type { Image } from "../runtime/cri/image.ts";
 import type { ImageService } from "../runtime/runtime.ts";
@@ -70,6 +71,9 @@ interface FoundImage {
   /** 0 when it was never seen in use. */
   lastUsed: number;
 }
+
+/** The bytes to free in the error when all images shall be removed, as in Kubernetes. */
+const MAX_INT64 = 2n ** 63n - 1n;
 
 export class ImageCollector {
   readonly #options: ImageCollectorOptions;
@@ -180,14 +184,24 @@ export class ImageCollector {
     throw new Error(message);
   }
 
+  /** An image that cannot be removed keeps no other. */
   async #removeOld(now: number): Promise<void> {
     const { maxAgeMs, log } = this.#options;
+    const failures: string[] = [];
     for (const each of await this.#listUnused(now)) {
       const since = this.#unusedSince(each);
       if (now - since <= maxAgeMs) continue;
       log.info("Image is older than the maximum age", { imageID: each.image.id, age: now - since });
-      await this.#remove(each, "age");
+      try {
+        await this.#remove(each, "age");
+      } catch (error) {
+        failures.push(describeError(error));
+      }
     }
+    if (failures.length === 0) return;
+    const age = formatGoDuration(maxAgeMs);
+    const what = `wanted to free images older than ${age}, encountered errors in image deletion`;
+    throw new Error(`${what}: ${joinErrors(failures)}`);
   }
 
   /** The age of images that were never used counts from their discovery, and not from before this start. */
@@ -197,7 +211,7 @@ export class ImageCollector {
 
   async #free(wanted: number, now: number): Promise<number> {
     let freed = 0;
-    let failure: unknown;
+    const failures: string[] = [];
     for (const each of await this.#listUnused(now)) {
       if (freed >= wanted) break;
       const { image, firstFound } = each;
@@ -209,11 +223,13 @@ export class ImageCollector {
         await this.#remove(each, "space");
         freed += each.sizeBytes;
       } catch (error) {
-        failure ??= error;
+        failures.push(describeError(error));
       }
     }
-    if (failure !== undefined && freed === 0) throw failure;
-    return freed;
+    if (failures.length === 0) return freed;
+    const bytes = Number.isFinite(wanted) ? wanted : MAX_INT64;
+    const what = `wanted to free ${bytes} bytes, but freed ${freed} bytes space with errors in image deletion`;
+    throw new Error(`${what}: ${joinErrors(failures)}`);
   }
 
   async #remove({ image, sizeBytes }: FoundImage, reason: "space" | "age"): Promise<void> {
@@ -258,4 +274,14 @@ export class ImageCollector {
 
 function toUsedPercent(availableBytes: number, capacityBytes: number): number {
   return 100 - Math.floor((availableBytes * 100) / capacityBytes);
+}
+
+function describeError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** As Kubernetes prints several errors. */
+function joinErrors(messages: readonly string[]): string {
+  const distinct = [...new Set(messages)];
+  return distinct.length === 1 ? `${distinct[0]}` : `[${distinct.join(", ")}]`;
 }
