@@ -70,7 +70,9 @@ export async function runLoops(
     reportingClient &&
       watchOom({ recordEvent: recordNodeEvent, clock: foundation.clock, log: foundation.log.child("oom"), signal }),
     podComponents.sources.run(),
-    config.pods.localStorageIsolation ? enforceStorageLimits(foundation, podComponents, evictionRecords) : undefined,
+    config.pods.localStorageIsolation
+      ? enforceStorageLimits(foundation, podComponents, eviction, evictionRecords)
+      : undefined,
   ]);
 }
 
@@ -94,13 +96,15 @@ function watchRuntimeEvents(
 function enforceStorageLimits(
   { config, cri, clock, log, signal }: Foundation,
   parts: PodComponents,
+  eviction: EvictionManager,
   records: EvictionRecords,
 ): Promise<void> {
   const { volumes, events } = parts.services;
   const quotas = config.volumes.quotaMonitoring ? openMonitoringQuotas(log) : undefined;
   const measureUsage = async (directory: string): Promise<number> =>
     (await quotas?.readUsage(directory))?.usedBytes ?? (await measureDiskUsage(directory));
-  const storage = { runtime: cri.runtime, volumes, directories: config, measureUsage };
+  const hasImageFs = () => eviction.hasImageFs();
+  const storage = { runtime: cri.runtime, volumes, directories: config, measureUsage, hasImageFs };
   const findExcess = (pod: Pod) => findStorageExcess(storage, pod);
   const onEvicted = (limit: string): void => parts.metrics.onEvicted(limit);
   const pods = () => parts.pods.workers;

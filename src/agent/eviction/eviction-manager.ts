@@ -119,6 +119,12 @@ export class EvictionManager {
     return this.#history.rateOf("imagefs.available");
   }
 
+  /** Whether images and writable layers are not on the file system of the agent's directory. */
+  async hasImageFs(): Promise<boolean> {
+    this.#layout ??= await this.#findLayout();
+    return this.#layout.hasImageFs;
+  }
+
   /** The thresholds with the pods that would be evicted, those first that will be met first. */
   async forecast(): Promise<readonly SignalForecast[]> {
     const { observer, measurePods, pods } = this.#options;

@@ -25,13 +25,20 @@ t.test("enforceSizeLimits() evicts pods over their limits once, and no others", 
   const events: string[] = [];
   const recorded: EvictionRecord[] = [];
   const signals: string[] = [];
-  const used: Record<string, number> = { over: 5 * MI + 1, within: 5 * MI, memory: 9 * MI, endless: 9 * MI };
+  const used: Record<string, number> = {
+    over: 5 * MI + 1,
+    within: 5 * MI,
+    memory: 9 * MI,
+    endless: 9 * MI,
+    unlimited: MI,
+  };
   const pods = [
-    podOf("over", { sizeLimit: "5Mi" }),
+    podOf("over", { sizeLimit: "5120Ki" }),
     podOf("within", { sizeLimit: "5Mi" }),
     podOf("memory", { sizeLimit: "5Mi", medium: "Memory" }),
     podOf("endless", {}),
     podOf("unmade", { sizeLimit: "5Mi" }),
+    podOf("unlimited", { sizeLimit: "0" }),
   ].map((pod) => ({
     pod,
     terminate: (termination: Termination) => void ended.push({ name: pod.metadata?.name, termination }),

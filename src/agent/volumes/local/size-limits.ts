@@ -3,10 +3,10 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
+import { formatQuantity, parseQuantity, type Quantity, quantityValue } from "../../../api/meta/quantity.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import { beginEviction, type EvictionParts, HARD_GRACE_SECONDS } from "../../eviction/begin-eviction.ts";
 import { isCritical, isTerminal, podFullName } from "../../pods/pod-fields.ts";
-import { parseUnits } from "../../pods/resources/quantities.ts";
 import type { Termination } from "../../pods/worker/pod-termination.ts";
 import type { VolumeManager } from "../volume-manager.ts";
 import type { StorageExcess } from "./storage-limits.ts";
@@ -59,8 +59,9 @@ async function findVolumeExcess(
     const limit = diskLimit(volume);
     if (limit === undefined) continue;
     try {
-      if ((await usage(volumes.path(pod, volume))) > parseUnits(limit)) {
-        const message = `Usage of EmptyDir volume "${volume.name}" exceeds the limit "${limit}". `;
+      if ((await usage(volumes.path(pod, volume))) > quantityValue(limit)) {
+        const text = formatQuantity(limit);
+        const message = `Usage of EmptyDir volume "${volume.name}" exceeds the limit "${text}". `;
         return { signal: "emptydirfs.limit", message };
       }
     } catch (error) {
@@ -83,9 +84,11 @@ async function findPodExcess(
   }
 }
 
-/** For emptyDirs in memory the kernel enforces the limit. */
-function diskLimit({ emptyDir }: Volume): string | undefined {
-  return emptyDir === undefined || emptyDir.medium ? undefined : emptyDir.sizeLimit;
+/** For emptyDirs in memory the kernel enforces the limit. A limit of 0 is none. */
+function diskLimit({ emptyDir }: Volume): Quantity | undefined {
+  if (emptyDir === undefined || emptyDir.medium) return undefined;
+  const limit = parseQuantity(emptyDir.sizeLimit ?? "0");
+  return limit !== undefined && limit.nanos > 0n ? limit : undefined;
 }
 
 const execFileAsync = promisify(execFile);

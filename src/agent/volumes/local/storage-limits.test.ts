@@ -22,7 +22,7 @@ function pod(...limits: readonly (string | undefined)[]): Pod {
 }
 
 /** MiB written by containers. */
-function node(written: readonly number[], volume = 0): StorageLimitOptions {
+function node(written: readonly number[], volume = 0, hasImageFs = false): StorageLimitOptions {
   return {
     runtime: {
       listContainerStats: async () => ({
@@ -34,8 +34,12 @@ function node(written: readonly number[], volume = 0): StorageLimitOptions {
     },
     volumes: { path: (_pod, { name }) => `/volumes/${name}` },
     directories: { rootDir: "/root", podLogsDir: "/logs" },
-    measureUsage: async (path) =>
-      path === "/volumes/disk" ? volume * mebi : path.startsWith("/logs/") ? mebi : 99 * mebi,
+    measureUsage: async (path) => {
+      if (path === "/volumes/disk") return volume * mebi;
+      if (path === "/root/pods/u/etc-hosts") return 4096;
+      return path.startsWith("/logs/") ? mebi : 99 * mebi;
+    },
+    hasImageFs: async () => hasImageFs,
   };
 }
 
@@ -43,7 +47,9 @@ t.test("findStorageExcess() counts writable layers, logs and volumes on disk for
   const total = (limit: string) => `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
   const table: readonly (readonly [Pod, StorageLimitOptions, message: string | undefined, signal?: string])[] = [
     [pod(undefined), node([1000]), undefined],
-    [pod("5Mi"), node([4]), undefined],
+    [pod("5Mi"), node([3]), undefined],
+    [pod("5Mi"), node([4]), total("5Mi"), "ephemeralpodfs.limit"],
+    [pod("0"), node([0]), total("0"), "ephemeralpodfs.limit"],
     [pod("5Mi"), node([5]), total("5Mi"), "ephemeralpodfs.limit"],
     [pod("5Mi"), node([1], 4), total("5Mi"), "ephemeralpodfs.limit"],
     [pod("5Mi", "3Mi"), node([4, 4]), total("8Mi"), "ephemeralpodfs.limit"],
@@ -53,9 +59,30 @@ t.test("findStorageExcess() counts writable layers, logs and volumes on disk for
       'Container c1 exceeded its local ephemeral storage limit "3Mi". ',
       "ephemeralcontainerfs.limit",
     ],
+    [pod("9Mi", "3Mi"), node([1, 3], 0, true), undefined],
+    [
+      pod("9Mi", "512Ki"),
+      node([1, 1], 0, true),
+      'Container c1 exceeded its local ephemeral storage limit "512Ki". ',
+      "ephemeralcontainerfs.limit",
+    ],
+    [pod("5120Ki"), node([5]), total("5Mi"), "ephemeralpodfs.limit"],
+    [pod("2M", "3M"), node([4, 4]), total("5M"), "ephemeralpodfs.limit"],
   ];
   for (const [one, at, message, signal] of table) {
     const excess = await findStorageExcess(at, one);
     t.same([excess?.message, excess?.signal], [message, signal]);
   }
+});
+
+t.test("findStorageExcess() counts the volumes that Kubernetes counts as local", async (t) => {
+  const sources = { configMap: {}, gitRepo: {}, downwardAPI: {}, secret: {}, projected: {} };
+  const counted: string[] = [];
+  for (const [name, source] of Object.entries(sources)) {
+    const one = pod("50Mi");
+    const { spec = { containers: [] } } = one;
+    const withVolume = { ...one, spec: { ...spec, volumes: [{ name, [name]: source }] } } as Pod;
+    if ((await findStorageExcess(node([0]), withVolume)) !== undefined) counted.push(name);
+  }
+  t.same(counted, ["configMap", "gitRepo"]);
 });
