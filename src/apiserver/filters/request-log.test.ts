@@ -58,6 +58,7 @@ t.test("-v=2 logs what requests change, without what components write all the ti
   await using server = await startTestServer({}, { log });
   const configMaps = "/api/v1/namespaces/default/configmaps";
   await server.send(`POST ${configMaps}`, { body: { metadata: { name: "a" } } });
+  await server.send(`POST ${configMaps}`, { body: { metadata: { generateName: "g-" } } });
   await server.send(`POST ${configMaps}?dryRun=All`, { body: { metadata: { name: "b" } } });
   await server.send(`GET ${configMaps}/a`);
   await server.send("POST /apis/coordination.k8s.io/v1/namespaces/default/leases", {
@@ -67,7 +68,8 @@ t.test("-v=2 logs what requests change, without what components write all the ti
   t.match(
     lines.filter((line) => line.includes('"Changed"')),
     [
-      /verb="create" resource="configmaps" version="v1" namespace="default" user="admin" resp=201/,
+      /verb="create" resource="configmaps" version="v1" namespace="default" name="a" user="admin" resp=201/,
+      /verb="create" resource="configmaps" version="v1" namespace="default" name="g-\w{5}" user="admin" resp=201/,
       /verb="delete" resource="configmaps" version="v1" namespace="default" name="a" user="admin" resp=200/,
     ],
   );

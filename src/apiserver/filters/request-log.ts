@@ -137,11 +137,20 @@ const FREQUENT_RESOURCES: ReadonlySet<string> = new Set(["endpoints", "endpoints
 /** What is stored of these is an object's own; the rest streams, or requests a decision. */
 const STORED_SUBRESOURCES: ReadonlySet<string> = new Set(["", "approval", "binding", "eviction", "finalize", "scale"]);
 
+/** The names of created objects, which their paths do not have, of requests whose changes are logged. */
+const createdNames = new WeakMap<HttpRequest, string>();
+
+/** Adds the name of the object that the request created to the line of its change, if that is logged. */
+export function logCreatedName(request: HttpRequest, name: string | undefined): void {
+  if (name !== undefined && createdNames.has(request)) createdNames.set(request, name);
+}
+
 /** Logs what requests changed. Inside of authentication, whose user is in the line. */
 export function withChangeLog(log: Logger): RequestFilter {
   return (next) => (context) => {
     const lines = log.v(CHANGE_LEVEL);
     if (lines === undefined) return next(context);
+    if (context.info.verb === "create") createdNames.set(context.request, context.info.name);
     return next(context).then((response) => {
       logChange(lines, context, response.status);
       return response;
@@ -149,11 +158,12 @@ export function withChangeLog(log: Logger): RequestFilter {
   };
 }
 
-function logChange(log: Logger, { info, user }: RequestContext, status: number): void {
-  const { verb, group, version, resource, subresource, namespace, name } = info;
+function logChange(log: Logger, { request, info, user }: RequestContext, status: number): void {
+  const { verb, group, version, resource, subresource, namespace } = info;
   const isStored = STORED_SUBRESOURCES.has(subresource) && !resource.endsWith("reviews");
   if (!info.isResourceRequest || !CHANGING_VERBS.has(verb) || status >= 300 || !isStored) return;
   if (FREQUENT_RESOURCES.has(resource) || info.query.get("dryRun") !== null) return;
+  const name = createdNames.get(request) ?? info.name;
   log.info("Changed", {
     verb,
     resource: [resource, ...(group === "" ? [] : [group])].join("."),

@@ -1,5 +1,6 @@
 import { create } from "../../registry/create.ts";
 import { addEvent } from "../../tracing/span.ts";
+import { logCreatedName } from "../filters/request-log.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
@@ -20,5 +21,6 @@ export const createObject: ResourceHandler = async (target, context, params) => 
   addEvent("About to store object in database");
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
   addEvent("Write to database call succeeded");
+  logCreatedName(context.request, object.metadata?.name);
   return writtenResponse(201, target.kind, object, responseOptions);
 };
