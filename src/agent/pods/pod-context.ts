@@ -141,6 +141,8 @@ export interface PodMemory {
   rejection: WaitingReason | undefined;
   /** The runtime's ids of images that are mounted as volumes, by reference. */
   readonly imageRefs: Map<string, string>;
+  /** Resolves when the volumes of the terminated pod are released. */
+  readonly released: PromiseWithResolvers<void>;
 }
 
 export interface PodContext {

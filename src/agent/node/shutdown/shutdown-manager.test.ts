@@ -20,7 +20,7 @@ const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
 class PlayedPod implements EndingPod {
   readonly pod: Pod;
   termination: Termination | undefined;
-  readonly #ended = Promise.withResolvers<void>();
+  readonly #released = Promise.withResolvers<void>();
 
   constructor(name: string, priority: number, grace = 30) {
     this.pod = {
@@ -29,8 +29,8 @@ class PlayedPod implements EndingPod {
     };
   }
 
-  get ended(): Promise<void> {
-    return this.#ended.promise;
+  get released(): Promise<void> {
+    return this.#released.promise;
   }
 
   terminate(termination: Termination): void {
@@ -38,7 +38,7 @@ class PlayedPod implements EndingPod {
   }
 
   end(): void {
-    this.#ended.resolve();
+    this.#released.resolve();
   }
 }
 

@@ -18,8 +18,8 @@ import type { ShutdownGauges } from "./shutdown-times.ts";
 /** The worker of a pod. */
 export interface EndingPod {
   readonly pod: Pod;
-  /** Resolves when no container of the pod runs any more. */
-  readonly ended: Promise<void>;
+  /** Resolves when no container of the pod runs any more, and its volumes are released. */
+  readonly released: Promise<void>;
   terminate(termination: Termination): void;
 }
 
@@ -148,7 +148,10 @@ export class ShutdownManager {
     log.info("Shutdown manager completed processing shutdown event, node will shutdown shortly");
   }
 
-  /** Resolves when the containers of all of them have stopped, or their time is over. */
+  /**
+   * Resolves when the containers of all of them have stopped and their volumes are released, or their time is over: a
+   * driver of volumes, which ends with a later group, can unmount them until then.
+   */
   async #endGroup(pods: readonly EndingPod[], groupSeconds: number, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const timeout = new AbortController();
@@ -165,7 +168,7 @@ export class ShutdownManager {
       .sleep(groupSeconds * 1000, AbortSignal.any([signal, timeout.signal]))
       .then(() => log.info("Shutdown manager pod killing time out", { gracePeriod: groupSeconds }))
       .catch(() => undefined);
-    await Promise.race([Promise.all(pods.map(({ ended }) => ended)), late]);
+    await Promise.race([Promise.all(pods.map(({ released }) => released)), late]);
     timeout.abort();
     await late;
   }

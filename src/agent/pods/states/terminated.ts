@@ -25,6 +25,7 @@ export const terminated = podState({
       await pod.pause(RETRY_MS);
       return { to: "terminated" };
     }
+    pod.memory.released.resolve();
     pod.services.images.forget(uid);
     if (isDeleted(pod.pod)) pod.services.onFinished(pod.pod);
     if (!pod.isRemoved) {

@@ -21,6 +21,7 @@ export function createPodMemory(pod: Pod, clock: Clock, delays: RestartDelays | 
     hasInitialized: undefined,
     rejection: undefined,
     imageRefs: new Map(),
+    released: Promise.withResolvers(),
   };
 }
 

@@ -166,6 +166,29 @@ t.test("PodWorker terminates a deleted pod within its grace period and reports t
   t.equal(harness.fake.containers.size, 0);
 });
 
+t.test("PodWorker.released waits for the volumes, after the containers have stopped", async (t) => {
+  await using harness = await podHarness();
+  harness.manager.put(testPod("web", { terminationGracePeriodSeconds: 1 }));
+  await harness.run(2);
+  const worker = harness.manager.worker("uid-web");
+  const done: string[] = [];
+  worker?.ended.then(() => done.push("ended"));
+  worker?.released.then(() => done.push("released"));
+  const { volumes } = harness.services;
+  let isBusy = true;
+  const tearDown = volumes.tearDown.bind(volumes);
+  volumes.tearDown = async (uid) => {
+    if (isBusy) throw new Error("the volume is busy");
+    await tearDown(uid);
+  };
+  worker?.terminate({ graceSeconds: 1, failure: undefined });
+  await harness.run(12);
+  t.same(done, ["ended"]);
+  isBusy = false;
+  await harness.run(10);
+  t.same(done, ["ended", "released"]);
+});
+
 t.test("PodWorker shortens the grace period when a second delete request has a shorter one", async (t) => {
   await using harness = await podHarness();
   harness.fake.programs.set("c", { stopAfterMs: Number.POSITIVE_INFINITY });

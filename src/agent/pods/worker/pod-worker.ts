@@ -195,6 +195,11 @@ export class PodWorker {
     return this.#ended.promise;
   }
 
+  /** Resolves when, after that, its volumes are released, or the worker ended. */
+  get released(): Promise<void> {
+    return this.#memory.released.promise;
+  }
+
   /** Ends the worker and leaves the containers running. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
@@ -247,6 +252,7 @@ export class PodWorker {
     // An observation that has not completed must not publish the status of a pod that is removed.
     this.#stop.abort(new Error("the worker has ended"));
     this.#ended.resolve();
+    this.#memory.released.resolve();
     this.#sleep.releaseStartSlot();
     this.#deadline?.cancel();
     this.#options.services.probes.stop(podUid(this.#pod));

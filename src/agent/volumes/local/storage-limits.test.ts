@@ -33,10 +33,10 @@ function node(written: readonly number[], volume = 0, hasImageFs = false): Stora
       }),
     },
     volumes: { path: (_pod, { name }) => `/volumes/${name}` },
-    directories: { rootDir: "/root", podLogsDir: "/logs" },
+    directories: { rootDir: "/agent", podLogsDir: "/logs" },
     measureUsage: async (path) => {
       if (path === "/volumes/disk") return volume * mebi;
-      if (path === "/root/pods/u/etc-hosts") return 4096;
+      if (path === "/agent/pods/u/etc-hosts") return 4096;
       return path.startsWith("/logs/") ? mebi : 99 * mebi;
     },
     hasImageFs: async () => hasImageFs,
