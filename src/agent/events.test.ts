@@ -15,7 +15,7 @@ const recordedIn: Readonly<Record<string, string>> = {
   Created: "pods/containers/start-container.ts",
   DNSConfigForming: "pods/sandbox/dns.ts",
   ErrImageNeverPull: "images/image-manager.ts",
-  Evicted: "volumes/local/size-limits.ts",
+  Evicted: "eviction/begin-eviction.ts",
   EvictionThresholdMet: "eviction/eviction-manager.ts",
   ExceededGracePeriod: "pods/admission/pod-admitter.ts",
   Failed: "images/image-manager.ts",
