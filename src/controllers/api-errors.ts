@@ -8,7 +8,8 @@ export function statusCodeOf(error: unknown): number | undefined {
 
 /** Whether the server may have executed the request though it failed: the connection broke, or the server did. */
 export function isUnanswered(error: unknown): boolean {
-  return (statusCodeOf(error) ?? 500) >= 500;
+  const response = error instanceof Error && error.cause instanceof StatusError ? error.cause : error;
+  return (statusCodeOf(response) ?? 500) >= 500;
 }
 
 /** The object was deleted or changed by another client: its informer or watch starts another sync. */

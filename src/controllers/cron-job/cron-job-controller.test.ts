@@ -1,6 +1,6 @@
 import t from "tap";
 import { cronJobKind } from "../../api/batch/cron-job/kind.ts";
-import type { CronJobSpec } from "../../api/batch/cron-job/schema.ts";
+import type { CronJob, CronJobSpec } from "../../api/batch/cron-job/schema.ts";
 import { jobKind } from "../../api/batch/job/kind.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
 import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
@@ -10,6 +10,7 @@ import { startController } from "../../testing/controllers/start-controller.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { passTime } from "../../testing/std/pass-time.ts";
 import { runCronJobController } from "./cron-job-controller.ts";
+import { type CronJobSyncDeps, syncCronJob } from "./cron-job-sync.ts";
 
 const namespace = "default";
 const START = Date.UTC(2026, 2, 2, 10, 0, 30);
@@ -125,4 +126,23 @@ t.test("a run whose deadline has passed is reported", async (t) => {
   await client.update(cronJobKind, { ...cronJob, spec });
   await passTime(clock, 1000);
   t.strictSame(await jobNames(client), []);
+});
+
+t.test("a job that only the server's status lists is not reported as unexpected", async (t) => {
+  const reference = { kind: "Job", name: "cj-1", namespace, uid: "job" };
+  const spec = { schedule: "* * * * *", suspend: true, jobTemplate: { spec: { template: {} } } };
+  const cached: CronJob = { metadata: { name: "cj", namespace, uid: "cj" }, spec, status: {} };
+  const events: string[] = [];
+  const sync = async (server: CronJob): Promise<readonly string[]> => {
+    events.length = 0;
+    const deps: Partial<CronJobSyncDeps> = {
+      client: { get: async () => server } as never,
+      recorder: { record: (_about: unknown, _type: string, reason: string) => void events.push(reason) } as never,
+      signal: new AbortController().signal,
+    };
+    await syncCronJob(cached, [{ metadata: { name: "cj-1", namespace, uid: "job" } }], deps as CronJobSyncDeps);
+    return events;
+  };
+  t.same(await sync({ ...cached, status: { active: [reference] } }), []);
+  t.same(await sync(cached), ["UnexpectedJob"]);
 });

@@ -34,7 +34,7 @@ export interface CronJobSyncDeps {
 type Active = NonNullable<CronJobStatus["active"]>;
 
 interface CronJobSync {
-  readonly cronJob: CronJob;
+  cronJob: CronJob;
   readonly spec: CronJobSpec;
   active: Active;
   lastScheduleTime: string | undefined;
@@ -56,7 +56,7 @@ export async function syncCronJob(
   let next: number | undefined;
   try {
     await removeOldJobs(sync, jobs, deps);
-    observeJobs(sync, jobs, deps);
+    await observeJobs(sync, jobs, deps);
     await dropMissingJobs(sync, jobs, deps);
     next = await startDueRun(sync, deps);
   } catch (error) {
@@ -65,7 +65,7 @@ export async function syncCronJob(
   if (sync.isChanged) {
     const { active, lastScheduleTime, lastSuccessfulTime } = sync;
     const status = { active, lastScheduleTime, lastSuccessfulTime };
-    await deps.client.updateStatus(cronJobKind, { ...cronJob, status }, deps.signal);
+    await deps.client.updateStatus(cronJobKind, { ...sync.cronJob, status }, deps.signal);
   }
   if (failure !== undefined) throw failure;
   return next;
@@ -115,14 +115,16 @@ async function deleteJob(
 }
 
 /** Removes finished jobs from the active ones. */
-function observeJobs(sync: CronJobSync, jobs: readonly Job[], { recorder }: CronJobSyncDeps): void {
+async function observeJobs(sync: CronJobSync, jobs: readonly Job[], deps: CronJobSyncDeps): Promise<void> {
+  const { recorder } = deps;
   const about = objectReference(sync.cronJob);
   for (const job of jobs) {
-    const { name, uid } = job.metadata ?? {};
+    const { name, uid = "" } = job.metadata ?? {};
     const isActive = sync.active.some((reference) => reference.uid === uid);
     const isFinished = isJobFinished(job);
     const isComplete = trueCondition(job, "Complete") !== undefined;
     if (!isActive && !isFinished) {
+      if (await adoptNewerStatus(sync, uid, deps)) continue;
       const message = `Saw a job that the controller did not create or forgot: ${name}`;
       recorder.record(about, "Warning", "UnexpectedJob", message);
     } else if (isActive && isFinished) {
@@ -137,6 +139,19 @@ function observeJobs(sync: CronJobSync, jobs: readonly Job[], { recorder }: Cron
       sync.isChanged = true;
     }
   }
+}
+
+/** The informer may be behind the write that added the job. Returns whether the server's status lists it. */
+async function adoptNewerStatus(sync: CronJobSync, uid: string, { client, signal }: CronJobSyncDeps): Promise<boolean> {
+  const { name = "", namespace } = sync.cronJob.metadata ?? {};
+  const newer = await client.get(cronJobKind, { name, namespace }, signal);
+  const { active = [], lastScheduleTime, lastSuccessfulTime } = newer.status ?? {};
+  if (!active.some((reference) => reference.uid === uid)) return false;
+  sync.cronJob = newer;
+  sync.active = active;
+  sync.lastScheduleTime = lastScheduleTime;
+  sync.lastSuccessfulTime = lastSuccessfulTime;
+  return true;
 }
 
 /** Removes active jobs that do not exist any more, which the informer may only not have shown yet. */

@@ -189,6 +189,11 @@ const cases: readonly Case[] = [
     writes: ["update old 2 revision 1", scaled("down", "old", 4, 2), `status 5,1,3 revision 2 ${isAvailable}`],
   },
   {
+    title: "does not count pods of replica sets that are scaled down, though their status lists them as available",
+    sets: [set("older", "img:0", { replicas: 0, available: 2 }), old(2), current(3, 1)],
+    writes: ["status 5,3,5 revision 2 MinimumReplicasAvailable"],
+  },
+  {
     title: "waits while too few replicas are available",
     sets: [old(3), current(2, 0)],
     writes: [`status 5,2,3 revision 2 ${isAvailable}`],
@@ -210,6 +215,15 @@ const cases: readonly Case[] = [
     deployment: deployment({ paused: true, replicas: 2 }),
     sets: [old(4)],
     writes: ["update old 2 revision 1", scaled("down", "old", 4, 2), `status 4,0,4 revision 2 ${isAvailable}`],
+  },
+  {
+    title: "keeps its history while it is paused and about to be rolled back",
+    deployment: deployment(
+      { paused: true, revisionHistoryLimit: 0 },
+      { annotations: { "deprecated.deployment.rollback.to": "1" } },
+    ),
+    sets: [old(0), current(4)],
+    writes: ["status 4,4,4 revision 2 MinimumReplicasAvailable"],
   },
   {
     title: "notes a pause in the condition",

@@ -91,7 +91,8 @@ function activeOf(sets: readonly ReplicaSet[]): readonly ReplicaSet[] {
 
 async function syncScale(sync: DeploymentSync, revisions: Revisions): Promise<void> {
   const scaled = await scaleAll(sync, revisions);
-  if (sync.deployment.spec?.paused === true) await cleanUpHistory(sync, scaled.old);
+  const isRolledBack = rollbackRevision(sync.deployment) !== undefined;
+  if (sync.deployment.spec?.paused === true && !isRolledBack) await cleanUpHistory(sync, scaled.old);
   await syncStatus(sync, scaled);
 }
 
@@ -187,7 +188,10 @@ async function rollDown(sync: DeploymentSync, revisions: Revisions, current: Rep
   // Replicas that are not available go first: they make the rollout halt otherwise.
   const unhealthy = (set: ReplicaSet): number => replicasOf(set) - availableOf(set);
   const cleaned = await scaleDownOld(sync, revisions, unhealthy, countMax);
-  const surplus = sumStatus(allOf(cleaned.revisions), "availableReplicas") - availableMin;
+  // Old replica sets without replicas are left out: what their late status counts as available is being deleted.
+  const counted = new Set([current, ...activeOf(revisions.old)].map(({ metadata }) => metadata?.name));
+  const available = allOf(cleaned.revisions).filter(({ metadata }) => counted.has(metadata?.name));
+  const surplus = sumStatus(available, "availableReplicas") - availableMin;
   const scaled = await scaleDownOld(sync, cleaned.revisions, replicasOf, surplus);
   return { revisions: scaled.revisions, count: cleaned.count + scaled.count };
 }

@@ -75,8 +75,8 @@ function isSame(next: PodDisruptionBudgetStatus, status: PodDisruptionBudgetStat
 }
 
 /** The status after a failed sync: no disruption is allowed, so that no eviction happens by wrong numbers. */
-export function failedStatus({ metadata, status }: PodDisruptionBudget, message: string, now: number) {
-  const observedGeneration = status?.observedGeneration ?? metadata?.generation ?? 0;
+export function failedStatus({ status }: PodDisruptionBudget, message: string, now: number) {
+  const observedGeneration = status?.observedGeneration ?? 0;
   const conditions = setAllowed(status, false, "SyncFailed", message, { now, observedGeneration });
   const none = { currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 };
   return { ...none, ...status, disruptionsAllowed: 0, conditions };

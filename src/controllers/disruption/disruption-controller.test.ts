@@ -1,4 +1,5 @@
 import t from "tap";
+import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
@@ -60,6 +61,8 @@ t.test("a percentage of pods whose controller has no scale allows no disruption 
         type: "DisruptionAllowed",
         reason: "SyncFailed",
         message: "jobs.batch does not implement the scale subresource",
+        // That of the status, which no sync has written yet.
+        observedGeneration: undefined,
       },
     ],
   });
@@ -107,6 +110,25 @@ for (const { reason, phase, after } of conditions) {
     t.equal(await statusOf(), after);
   });
 }
+
+t.test("a replica set whose deployment is gone counts with its own scale", async (t) => {
+  const { client, clock } = await startDisruptionController(t);
+  const gone = { apiVersion: "apps/v1", kind: "Deployment", name: "gone", uid: "2", controller: true };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "web:1" }] } };
+  const set = await client.create(replicaSetKind, {
+    metadata: { name: "owner", namespace, ownerReferences: [gone] },
+    spec: { replicas: 4, selector, template },
+  });
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "owner", uid: set.metadata?.uid ?? "" };
+  await client.create(podKind, {
+    metadata: { name: "a", namespace, labels, ownerReferences: [{ ...owner, controller: true }] },
+    spec: { containers: [{ name: "c", image: "web:1" }] },
+  });
+  await createBudget(client, { maxUnavailable: 1 });
+  await passTime(clock, 1000);
+  const { status } = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
+  t.match(status, { expectedPods: 4, desiredHealthy: 3 });
+});
 
 t.test("a budget with an expression as selector names it in the event about unmanaged pods", async (t) => {
   const { client, clock } = await startDisruptionController(t);

@@ -81,6 +81,11 @@ async function scaleOf(
   sources: ScaleSources,
   signal: AbortSignal,
 ): Promise<OwnerScale | undefined> {
+  // An owner that the informers lack is read: the deployment of an orphaned replica set may be gone.
+  return cachedScale(owner, namespace, sources) ?? (await subresourceScale(owner, namespace, sources.scales, signal));
+}
+
+function cachedScale(owner: OwnerReference, namespace: string, sources: ScaleSources): OwnerScale | undefined {
   const group = parseApiVersion(owner.apiVersion)?.group;
   if (owner.kind === "ReplicaSet" && (group === "apps" || group === "extensions")) {
     return replicaSetScale(owner, namespace, sources);
@@ -89,7 +94,7 @@ async function scaleOf(
   if (owner.kind === "ReplicationController" && group === "") {
     return informerScale(sources.replicationControllers, owner, namespace);
   }
-  return await subresourceScale(owner, namespace, sources.scales, signal);
+  return undefined;
 }
 
 /** The scale of the deployment of a replica set, which exceeds that of the set during a rollout. */

@@ -175,7 +175,7 @@ const cases: readonly Case[] = [
     writes: [
       "delete pod a",
       `event FailedDelete Error deleting: ${quota.message}`,
-      `status 1,1,1,1 ${failure.replace("Create", "Delete")}`,
+      `status 1,1,1,1 FailedDelete: unable to delete pods: ${quota.message}`,
     ],
   },
   {

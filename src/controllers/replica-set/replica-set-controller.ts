@@ -30,7 +30,7 @@ import { claimObjects } from "../workload/claim-objects.ts";
 import { Expectations } from "../workload/expectations.ts";
 import { controllerOf, keyOf, splitKey } from "../workload/object-keys.ts";
 import { OwnedObjects } from "../workload/owned-objects.ts";
-import { createPodControl, type PodControl } from "../workload/pod-control.ts";
+import { createPodControl, messageOf, type PodControl } from "../workload/pod-control.ts";
 import { slowStart } from "../workload/slow-start.ts";
 import { deletionAgeRatio, observeDeletion } from "./deletion-metrics.ts";
 import { calculateStatus } from "./replica-status.ts";
@@ -288,7 +288,9 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
           await this.#podControl.delete(pod, owner, signal);
         } catch (error) {
           this.#expectations.deletionObserved(key, keyOf(pod));
-          if (statusCodeOf(error) !== 404) throw error;
+          if (statusCodeOf(error) === 404) return;
+          // Kubernetes' words in the condition ReplicaFailure.
+          throw new Error(`unable to delete pods: ${messageOf(error)}`, { cause: error });
         }
       }),
     );
