@@ -76,6 +76,8 @@ t.test("the controllers of volumes and of node CIDRs have Kubernetes' metrics", 
     "ephemeral_volume_controller_create_failures_total 0",
     'node_ipam_controller_cidrset_cidrs_allocations_total{clusterCIDR="10.1.0.0/22"} 1',
     'node_ipam_controller_cidrset_usage_cidrs{clusterCIDR="10.1.0.0/22"} 0.25',
+    'node_ipam_controller_cirdset_max_cidrs{clusterCIDR="10.1.0.0/22"} 4',
+    'node_ipam_controller_cidrset_allocation_tries_per_request_count{clusterCIDR="10.1.0.0/22"} 1',
   ];
   const missing = (): readonly string[] => {
     const lines = formatMetrics([registry], "prometheus").split("\n");

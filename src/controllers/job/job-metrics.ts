@@ -5,7 +5,8 @@ import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { hasTrackingFinalizer, replacesOnlyFailedPods } from "./pod-failures.ts";
 
-export type SyncAction = "reconciling" | "pods_created" | "pods_deleted";
+/** `reconciling` waits for expected changes or ends the job; `tracking` had no pods to create or delete. */
+export type SyncAction = "reconciling" | "tracking" | "pods_created" | "pods_deleted";
 export type Outcome = "succeeded" | "failed";
 
 export interface JobMetrics {

@@ -34,6 +34,7 @@ export async function managePods(sync: JobSync, deps: JobSyncDeps): Promise<unkn
   const { spec, job, active } = sync;
   const wanted = wantedPods(sync);
   const surplus = surplusPods(sync, Math.max(0, active.length - wanted), deps.clock.now());
+  sync.action = spec.suspend === true || surplus.length > 0 ? "pods_deleted" : "tracking";
   if (surplus.length > 0) return await deletePods(sync, surplus, deps);
   if (spec.suspend === true) return undefined;
   const terminating = replacesOnlyFailedPods(job) ? sync.terminating : 0;
@@ -64,7 +65,6 @@ function surplusPods({ spec, active }: JobSync, count: number, now: number): rea
 async function deletePods(sync: JobSync, pods: readonly Pod[], deps: JobSyncDeps): Promise<unknown> {
   const { key, job } = sync;
   const { client, expectations, podControl, signal } = deps;
-  sync.action = "pods_deleted";
   expectations.expectDeletions(key, pods.map(keyOf));
   const { error } = await deleteAll(sync, pods, async (pod) => {
     try {
@@ -93,6 +93,7 @@ async function deleteAll(sync: JobSync, pods: readonly Pod[], deletePod: (pod: P
 
 async function createPods(sync: JobSync, missing: number, deps: JobSyncDeps): Promise<unknown> {
   const { spec, key } = sync;
+  sync.action = "pods_created";
   const now = deps.clock.now();
   const isPerIndex = spec.backoffLimitPerIndex !== undefined;
   let wait = isPerIndex ? 0 : backoffRemaining(sync.backoff, now);
@@ -125,7 +126,6 @@ async function createNow(
   { expectations, unconfirmed, podControl, metrics, signal }: JobSyncDeps,
 ): Promise<unknown> {
   const { key, job, spec } = sync;
-  sync.action = "pods_created";
   const count = indexes?.length ?? missing;
   const { metadata } = spec.template;
   const finalizers = [...new Set([...(metadata?.finalizers ?? []), TRACKING_FINALIZER])];

@@ -13,6 +13,8 @@ export class CidrSet {
   /** How many blocks were allocated or occupied, and released. */
   allocations = 0;
   releases = 0;
+  /** Called with the number of used blocks that an allocation skipped. */
+  onAllocated: (skipped: number) => void = () => {};
 
   /** Throws an error for the operator if the range cannot be divided. */
   constructor(range: Cidr, prefixLength: number) {
@@ -37,23 +39,25 @@ export class CidrSet {
     return this.#range.family;
   }
 
-  get #size(): number {
+  /** The number of blocks. */
+  get size(): number {
     return 2 ** (this.#prefixLength - this.#range.prefixLength);
   }
 
   /** The share of the blocks that are used. */
   get usage(): number {
-    return this.#used.size / this.#size;
+    return this.#used.size / this.size;
   }
 
   /** Takes the first free block after the one that was taken last; undefined if there is none. */
   allocate(): Cidr | undefined {
-    for (let step = 0; step < this.#size; step++) {
-      const index = (this.#next + step) % this.#size;
+    for (let step = 0; step < this.size; step++) {
+      const index = (this.#next + step) % this.size;
       if (this.#used.has(index)) continue;
       this.#used.add(index);
       this.allocations++;
-      this.#next = (index + 1) % this.#size;
+      this.onAllocated(step);
+      this.#next = (index + 1) % this.size;
       return this.#blockAt(index);
     }
     return undefined;
@@ -88,8 +92,7 @@ export class CidrSet {
     const { family, network } = cidr;
     // A range that contains the whole of this one occupies all of it.
     const isWhole = contains(cidr, { family: this.#range.family, value: this.#range.network });
-    if (isWhole && cidr.prefixLength <= this.#range.prefixLength)
-      return Array.from({ length: this.#size }, (_, i) => i);
+    if (isWhole && cidr.prefixLength <= this.#range.prefixLength) return Array.from({ length: this.size }, (_, i) => i);
     if (!contains(this.#range, { family, value: network })) return [];
     const first = Number((network - this.#range.network) >> this.#hostBits);
     const count = 2 ** Math.max(0, this.#prefixLength - cidr.prefixLength);

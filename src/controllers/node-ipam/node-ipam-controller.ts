@@ -5,6 +5,7 @@ import type { Node } from "../../api/core/node/schema.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
+import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import { type Cidr, formatCidr, parseCidr } from "../../std/net/ip.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -136,12 +137,31 @@ function registerMetrics({ registry: metrics, options }: ControllerDeps, sets: r
     name: `${prefix}_cidrs_releases_total`,
     help: "Number of blocks that were released.",
   });
+  const max = metrics.gauge({
+    ...common,
+    // Kubernetes' name, as it is misspelled there.
+    name: "node_ipam_controller_cirdset_max_cidrs",
+    help: "Number of blocks of the range.",
+  });
+  const tries = metrics.histogram(
+    {
+      ...common,
+      name: `${prefix}_allocation_tries_per_request`,
+      help: "Used blocks that a search for a free one met.",
+    },
+    exponentialBuckets(1, 5, 5),
+  );
+  for (const [index, set] of sets.entries()) {
+    const observed = tries.with(options.clusterCidrs[index] ?? "");
+    set.onAllocated = (count) => observed.observe(count);
+  }
   const usage = metrics.gauge({ ...common, name: `${prefix}_usage_cidrs`, help: "Share of the blocks that are used." });
   metrics.onCollect(() => {
     for (const [index, set] of sets.entries()) {
       const range = options.clusterCidrs[index] ?? "";
       allocations.with(range).value = set.allocations;
       releases.with(range).value = set.releases;
+      max.with(range).set(set.size);
       usage.with(range).set(set.usage);
     }
   });

@@ -3,10 +3,14 @@ import { nodeKind } from "../../api/core/node/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { formatMetrics } from "../../std/metrics/text-format.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { objectsOf, syncOnce } from "../../testing/controllers/sync-once.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { passTime } from "../../testing/std/pass-time.ts";
-import { surplusFinished } from "./pod-gc-controller.ts";
+import type { ControllerDeps } from "../controller.ts";
+import { runPodGcController, surplusFinished } from "./pod-gc-controller.ts";
 
 const namespace = "default";
 const HOLD = ["example.com/hold"];
@@ -105,4 +109,21 @@ t.test("evicted pods are deleted before others; a threshold of 0 keeps all", asy
   t.strictSame(namesOf(1), ["evicted", "old"]);
   t.strictSame(namesOf(3), []);
   t.strictSame(namesOf(0), []);
+});
+
+t.test("deleted pods and failed deletions are counted by namespace and reason", async (t) => {
+  const registry = new MetricRegistry();
+  const run = (deps: ControllerDeps): Promise<void> => runPodGcController({ ...deps, registry });
+  const pod = (name: string): Pod => ({
+    metadata: { name, namespace, uid: name, deletionTimestamp: "2026-01-01T00:00:00Z" },
+    status: { phase: "Failed" },
+  });
+  const fail = (write: string): void => {
+    if (write === "delete pod b") throw new Error("refused");
+  };
+  await syncOnce(run, objectsOf(nodeKind), [objectsOf(podKind, pod("a"), pod("b"))], { advanceMs: 20_000, fail });
+  const lines = formatMetrics([registry], "prometheus").split("\n");
+  const labels = `{namespace="${namespace}",reason="unscheduled"}`;
+  t.ok(lines.includes(`pod_gc_collector_force_delete_pods_total${labels} 2`), lines.join("\n"));
+  t.ok(lines.includes(`pod_gc_collector_force_delete_pod_errors_total${labels} 1`));
 });

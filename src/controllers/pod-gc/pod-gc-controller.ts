@@ -13,6 +13,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
@@ -28,6 +29,7 @@ const PARALLEL = 10;
 
 export async function runPodGcController(deps: ControllerDeps): Promise<void> {
   const { client, clock, log, signal, informers, options } = deps;
+  const metrics = createMetrics(deps.registry);
   const nodes = informers.of(nodeKind);
   const pods = informers.of(podKind);
   /** Since when nodes of pods have been missing, on the monotonic clock. */
@@ -43,12 +45,12 @@ export async function runPodGcController(deps: ControllerDeps): Promise<void> {
 
   async function collect(stopping: AbortSignal): Promise<void> {
     const all = [...pods.list()];
-    await deleteAll(surplusFinished(all, options.terminatedPodGcThreshold), stopping);
-    await deleteAll(all.filter(isOutOfService), stopping);
+    await deleteAll(surplusFinished(all, options.terminatedPodGcThreshold), "terminated", stopping);
+    await deleteAll(all.filter(isOutOfService), "out-of-service", stopping);
     const gone = await goneNodes(all, stopping);
     const orphaned = all.filter(({ spec }) => gone.has(spec?.nodeName ?? ""));
-    await deleteAll(orphaned, stopping, "PodGC: node no longer exists");
-    await deleteAll(all.filter(isUnscheduledTerminating), stopping);
+    await deleteAll(orphaned, "orphaned", stopping, "PodGC: node no longer exists");
+    await deleteAll(all.filter(isUnscheduledTerminating), "unscheduled", stopping);
   }
 
   function isOutOfService({ metadata, spec }: Pod): boolean {
@@ -82,15 +84,22 @@ export async function runPodGcController(deps: ControllerDeps): Promise<void> {
   }
 
   /** Continues with the other pods after an error, which the next cycle retries. */
-  async function deleteAll(selected: readonly Pod[], stopping: AbortSignal, message?: string): Promise<void> {
+  async function deleteAll(
+    selected: readonly Pod[],
+    reason: DeletionReason,
+    stopping: AbortSignal,
+    message?: string,
+  ): Promise<void> {
     const rest = [...selected];
     const work = async (): Promise<void> => {
       for (let pod = rest.shift(); pod !== undefined; pod = rest.shift()) {
         try {
+          metrics.deleted.with(pod.metadata?.namespace ?? "", reason).inc();
           await failAndDelete(pod, message, stopping);
         } catch (error) {
           if (stopping.aborted) throw error;
-          const { namespace, name } = pod.metadata ?? {};
+          const { namespace = "", name } = pod.metadata ?? {};
+          metrics.failed.with(namespace, reason).inc();
           if (!isNotFoundOrConflict(error)) log.error("Failed to delete pod", error, { pod: `${namespace}/${name}` });
         }
       }
@@ -120,6 +129,23 @@ export async function runPodGcController(deps: ControllerDeps): Promise<void> {
   await waitForCacheSync([nodes, pods], signal);
   queue.addAfter(CYCLE, PERIOD_MS);
   await waitForAbort(signal);
+}
+
+type DeletionReason = "terminated" | "out-of-service" | "orphaned" | "unscheduled";
+
+/** Kubernetes' metrics. */
+function createMetrics(registry = new MetricRegistry()) {
+  const counter = (name: string, help: string) =>
+    registry.counter({
+      name: `pod_gc_collector_${name}`,
+      help,
+      stability: "ALPHA",
+      labels: ["namespace", "reason"],
+    });
+  return {
+    deleted: counter("force_delete_pods_total", "Pods that the pod garbage collector deleted by force."),
+    failed: counter("force_delete_pod_errors_total", "Failed deletions of the pod garbage collector."),
+  };
 }
 
 function isFinished({ status }: Pod): boolean {
