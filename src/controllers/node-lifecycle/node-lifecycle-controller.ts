@@ -20,6 +20,7 @@ import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 import { desiredNoExecuteTaints, desiredNoScheduleTaints, hasNoExecuteTaint, readyStatus } from "./condition-taints.ts";
 import { Heartbeats, unknownConditions } from "./heartbeats.ts";
+import { outdatedAliases } from "./label-aliases.ts";
 import { createNodeMetrics } from "./node-metrics.ts";
 import { TaintEvictionController } from "./taint-eviction.ts";
 import { ZoneDisruption, zoneOf } from "./zone-disruption.ts";
@@ -76,6 +77,7 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
     // The two kinds of taints are written separately, as in Kubernetes: new pods are kept away at once.
     const now = formatTime(clock.now());
     if (await updateTaints(deps, node, desiredNoScheduleTaints(node, now), retry, stopping)) return;
+    if (await updateLabels(deps, node, retry, stopping)) return;
     const noExecute = desiredNoExecuteTaints(node, mayEvictPods(disruption, node), now);
     if (await updateTaints(deps, node, noExecute, retry, stopping)) {
       if (!hasNoExecuteTaint(node)) metrics.recordNodeEviction(zoneOf(node));
@@ -175,6 +177,20 @@ async function updateTaints(
   log.v(2)?.info("Updated taints of node", { node: name, taints: taints.map(({ key }) => key) });
   const patch = { metadata: { resourceVersion }, spec: { taints: taints.length === 0 ? null : taints } };
   await ignoreConflict(client.patch(nodeKind, { name }, "merge", patch, { signal }), retry);
+  return true;
+}
+
+/** Returns whether the labels were changed. */
+async function updateLabels(
+  { client }: ControllerDeps,
+  node: Node,
+  retry: () => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const labels = outdatedAliases(node);
+  if (labels === undefined) return false;
+  const { name = "" } = node.metadata ?? {};
+  await ignoreConflict(client.patch(nodeKind, { name }, "strategic", { metadata: { labels } }, { signal }), retry);
   return true;
 }
 
