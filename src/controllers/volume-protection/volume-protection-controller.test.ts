@@ -69,38 +69,52 @@ async function run(
   return released;
 }
 
-t.test("runPvcProtectionController() removes the finalizer of deleted claims that no scheduled pod uses", async (t) => {
-  const claim = (name: string, metadata: object = DELETED): PersistentVolumeClaim => ({
-    metadata: { name, finalizers: ["kubernetes.io/pvc-protection", "example.com/kept"], ...metadata },
-  });
-  const pod = (name: string, nodeName: string | undefined, volume: object): Pod => ({
-    metadata: { name, namespace: "ns" },
-    spec: { nodeName, containers: [], volumes: [{ name: "data", ...volume }] },
-  });
-  const pods = [
-    pod("a", "node", { persistentVolumeClaim: { claimName: "used" } }),
-    pod("b", "node", { ephemeral: {} }),
-    pod("c", undefined, { persistentVolumeClaim: { claimName: "waited-for" } }),
-  ];
-  const persistentvolumeclaims = [
-    claim("used"),
-    claim("b-data"),
-    claim("waited-for"),
-    claim("unused"),
-    claim("wanted", { namespace: "ns" }),
-  ];
-  t.same(await run(runPvcProtectionController, { persistentvolumeclaims, pods }), {
-    "waited-for": ["example.com/kept"],
-    unused: ["example.com/kept"],
-  });
-  t.match(
-    await run(runPvcProtectionController, { persistentvolumeclaims, pods }, () => pods.splice(0, 1)[0]),
-    { used: ["example.com/kept"] },
-    "its pod was deleted later",
-  );
-});
+t.test(
+  "runPvcProtectionController() protects claims until they are deleted and no scheduled pod uses them",
+  async (t) => {
+    const claim = (name: string, metadata: object = DELETED): PersistentVolumeClaim => ({
+      metadata: { name, finalizers: ["kubernetes.io/pvc-protection", "example.com/kept"], ...metadata },
+    });
+    const pod = (name: string, nodeName: string | undefined, volume: object): Pod => ({
+      metadata: { name, namespace: "ns", uid: name },
+      spec: { nodeName, containers: [], volumes: [{ name: "data", ...volume }] },
+    });
+    // It waits for its claims, in a foreground deletion.
+    const shutDown = (of: Pod): Pod => ({
+      ...of,
+      metadata: { ...of.metadata, ...DELETED, deletionGracePeriodSeconds: 0, finalizers: ["foregroundDeletion"] },
+    });
+    const ownedBy = (uid: string) => ({ apiVersion: "v1", kind: "Pod", name: uid, uid, controller: true });
+    const pods = [
+      pod("a", "node", { persistentVolumeClaim: { claimName: "used" } }),
+      pod("b", "node", { ephemeral: {} }),
+      shutDown(pod("d", "node", { ephemeral: {} })),
+      pod("c", undefined, { persistentVolumeClaim: { claimName: "waited-for" } }),
+    ];
+    const persistentvolumeclaims = [
+      claim("used"),
+      claim("b-data", { ...DELETED, ownerReferences: [ownedBy("b")] }),
+      claim("d-data", { ...DELETED, ownerReferences: [ownedBy("d")] }),
+      claim("unprotected", { namespace: "ns", finalizers: undefined }),
+      claim("waited-for"),
+      claim("unused"),
+      claim("wanted", { namespace: "ns" }),
+    ];
+    t.same(await run(runPvcProtectionController, { persistentvolumeclaims, pods }), {
+      "d-data": ["example.com/kept"],
+      unprotected: ["kubernetes.io/pvc-protection"],
+      "waited-for": ["example.com/kept"],
+      unused: ["example.com/kept"],
+    });
+    t.match(
+      await run(runPvcProtectionController, { persistentvolumeclaims, pods }, () => pods.splice(0, 1)[0]),
+      { used: ["example.com/kept"] },
+      "its pod was deleted later",
+    );
+  },
+);
 
-t.test("runPvProtectionController() removes the finalizer of deleted volumes that are not bound", async (t) => {
+t.test("runPvProtectionController() protects volumes until they are deleted and not bound", async (t) => {
   const volume = (name: string, phase: "Bound" | "Released"): PersistentVolume => ({
     metadata: {
       name,
@@ -110,5 +124,9 @@ t.test("runPvProtectionController() removes the finalizer of deleted volumes tha
     status: { phase },
   });
   const persistentvolumes = [volume("bound", "Bound"), volume("released", "Released")];
-  t.same(await run(runPvProtectionController, { persistentvolumes }), { released: [] });
+  const unprotected = { metadata: { name: "unprotected" }, status: { phase: "Released" as const } };
+  t.same(await run(runPvProtectionController, { persistentvolumes: [...persistentvolumes, unprotected] }), {
+    released: [],
+    unprotected: ["kubernetes.io/pv-protection"],
+  });
 });

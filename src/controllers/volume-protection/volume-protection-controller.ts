@@ -1,6 +1,6 @@
 /**
  * The PVC protection and PV protection controllers: remove the protection finalizer of deleted claims and volumes that
- * are not in use.
+ * are not in use, and add it to others that lack it.
  */
 
 import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
@@ -15,17 +15,19 @@ import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
+import { controllerOf } from "../workload/object-keys.ts";
 
 /** Delay after a conflict or the end of a watch. */
 const RETRY_DELAY_MS = 1_000;
+/** A client that removes the finalizer as a rule deletes the object next, which then goes at once. */
+const PROTECT_DELAY_MS = 1_000;
 
 export async function runPvcProtectionController(deps: ControllerDeps): Promise<void> {
   await runProtection<PersistentVolumeClaim>(deps, {
     kind: persistentVolumeClaimKind,
     finalizer: "kubernetes.io/pvc-protection",
-    findUse: async ({ metadata }, signal) => {
-      const query = { namespace: metadata?.namespace };
-      const claim = metadata?.name ?? "";
+    findUse: async (claim, signal) => {
+      const query = { namespace: claim.metadata?.namespace };
       const { items, resourceVersion } = await deps.client.list(podKind, query, signal);
       if (!items.some((pod) => usesClaim(pod, claim))) return undefined;
       return { ended: (until) => waitForUserDeletion(deps.client, { ...query, resourceVersion }, claim, until) };
@@ -33,15 +35,16 @@ export async function runPvcProtectionController(deps: ControllerDeps): Promise<
   });
 }
 
-/** Resolves with true if a pod that uses the claim was deleted before the watch ended. */
+/** Resolves with true if a pod that uses the claim ended before the watch did. */
 async function waitForUserDeletion(
   client: Client,
   query: WatchQuery,
-  claim: string,
+  claim: PersistentVolumeClaim,
   signal: AbortSignal,
 ): Promise<boolean> {
   for await (const event of client.watch(podKind, query, signal)) {
     if (event.type === "DELETED" && usesClaim(event.object, claim)) return true;
+    if (event.type === "MODIFIED" && isShutDown(event.object)) return true;
   }
   return false;
 }
@@ -56,13 +59,22 @@ export async function runPvProtectionController(deps: ControllerDeps): Promise<v
 }
 
 /** Pods without a node cannot have mounted the claim, and the kubelet does not start pods with a terminating claim. */
-function usesClaim({ metadata, spec }: Pod, claim: string): boolean {
+function usesClaim(pod: Pod, claim: PersistentVolumeClaim): boolean {
+  const { metadata, spec } = pod;
   if (!spec?.nodeName) return false;
+  const { name: claimName } = claim.metadata ?? {};
+  // A foreground deletion of the pod waits for its claims, so a claim of its own must not wait for the pod.
+  const mayUseOwn = !isShutDown(pod) && controllerOf(claim)?.uid === metadata?.uid;
   return (spec.volumes ?? []).some(
     ({ name, persistentVolumeClaim, ephemeral }) =>
-      persistentVolumeClaim?.claimName === claim ||
-      (ephemeral !== undefined && `${metadata?.name ?? ""}-${name}` === claim),
+      persistentVolumeClaim?.claimName === claimName ||
+      (mayUseOwn && ephemeral !== undefined && `${metadata?.name ?? ""}-${name}` === claimName),
   );
+}
+
+/** The node has stopped the pod, or it was deleted by force. */
+function isShutDown({ metadata }: Pod): boolean {
+  return metadata?.deletionTimestamp !== undefined && Number(metadata.deletionGracePeriodSeconds ?? 1) === 0;
 }
 
 interface Protection<T extends ApiObject> {
@@ -83,8 +95,8 @@ async function runProtection<T extends ApiObject>(deps: ControllerDeps, protecti
   /** One watch for each object that is in use. */
   const watches = new Map<string, AbortController>();
   const objects = informers.of(kind);
-  const isTerminating = ({ metadata }: T): boolean =>
-    metadata?.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(finalizer);
+  const isTerminating = ({ metadata }: T): boolean => metadata?.deletionTimestamp !== undefined;
+  const hasFinalizer = ({ metadata }: T): boolean => (metadata?.finalizers ?? []).includes(finalizer);
   await using queue = createControllerQueue(deps, {
     workers: 1,
     sync: syncObject,
@@ -95,13 +107,19 @@ async function runProtection<T extends ApiObject>(deps: ControllerDeps, protecti
   async function syncObject(key: string, stopping: AbortSignal): Promise<void> {
     const [namespace = "", name = ""] = key.split("/");
     const object = objects.get(name, namespace);
-    if (object === undefined || !isTerminating(object)) return;
+    if (object === undefined || isTerminating(object) !== hasFinalizer(object)) return;
+    const { finalizers = [] } = object.metadata ?? {};
+    if (!isTerminating(object)) return await write(key, object, [...finalizers, finalizer], stopping);
     const use = await findUse(object, stopping);
     if (use !== undefined) {
       if (use.ended !== undefined) syncWhenUnused(key, use.ended);
       return;
     }
-    const finalizers = (object.metadata?.finalizers ?? []).filter((other) => other !== finalizer);
+    const others = finalizers.filter((other) => other !== finalizer);
+    await write(key, object, others, stopping);
+  }
+
+  async function write(key: string, object: T, finalizers: readonly string[], stopping: AbortSignal): Promise<void> {
     try {
       await client.update(kind, { ...object, metadata: { ...object.metadata, finalizers } }, stopping);
     } catch (error) {
@@ -127,7 +145,8 @@ async function runProtection<T extends ApiObject>(deps: ControllerDeps, protecti
   using subscriptions = new DisposableStack();
   const unsubscribe = objects.subscribe({
     put: (object) => {
-      if (isTerminating(object)) queue.add(keyOf(object));
+      if (isTerminating(object) !== hasFinalizer(object)) return;
+      queue.addAfter(keyOf(object), isTerminating(object) ? 0 : PROTECT_DELAY_MS);
     },
     delete: (object) => watches.get(keyOf(object))?.abort(),
   });

@@ -329,6 +329,43 @@ for (const { title, claim: synced, volumes = [], synced: syncedVolume, others = 
   });
 }
 
+t.test("volumes that an in-tree plugin provisioned and will delete have the finalizer of the binder", async (t) => {
+  const own = "kubernetes.io/pv-controller";
+  const external = "external-provisioner.volume.kubernetes.io/finalizer";
+  const cases = [
+    ["kubernetes.io/host-path", "Delete", [], ["update a kubernetes.io/pv-controller"]],
+    ["kubernetes.io/host-path", "Delete", [own, external], ["update a kubernetes.io/pv-controller"]],
+    ["kubernetes.io/host-path", "Delete", [own], []],
+    ["kubernetes.io/host-path", "Retain", [own], ["update a "]],
+    ["disk.example.com", "Delete", [external], []],
+    ["kubernetes.io/gce-pd", "Delete", [own, external], [`update a ${external}`]],
+  ] as const;
+  for (const [provisioner, persistentVolumeReclaimPolicy, finalizers, writes] of cases) {
+    const found = volume("a", { persistentVolumeReclaimPolicy }, "Available", {
+      "pv.kubernetes.io/provisioned-by": provisioner,
+    });
+    const owner = objectsOf(persistentVolumeKind, { ...found, metadata: { ...found.metadata, finalizers } });
+    const shown = await syncOnce(runPersistentVolumeBinder, owner, [], {
+      show: ({ verb, object }) => `${verb} ${object.metadata?.name} ${object.metadata?.finalizers}`,
+    });
+    t.same(shown, writes, `${provisioner} ${persistentVolumeReclaimPolicy} ${finalizers}`);
+  }
+});
+
+t.test("the binder removes its finalizer before it deletes the volume", async (t) => {
+  const spec = { persistentVolumeReclaimPolicy: "Delete" as const, csi: undefined, claimRef: reference("gone") };
+  const hostPath = { path: "/tmp/a", type: "" as const };
+  const found = volume("a", { ...spec, hostPath }, "Released", {
+    "pv.kubernetes.io/provisioned-by": "kubernetes.io/host-path",
+  });
+  const finalizers = ["kubernetes.io/pv-protection", "kubernetes.io/pv-controller"];
+  const owner = objectsOf(persistentVolumeKind, { ...found, metadata: { ...found.metadata, finalizers } });
+  const shown = await syncOnce(runPersistentVolumeBinder, owner, [], {
+    show: ({ verb, object }) => `${verb} ${object.metadata?.name} ${object.metadata?.finalizers ?? ""}`,
+  });
+  t.same(shown, ["update a kubernetes.io/pv-protection", "delete a "]);
+});
+
 t.test("a failed write is tried again, with the writes after it", async (t) => {
   let failures = 0;
   const fail = (write: string): void => {

@@ -6,6 +6,7 @@ import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ObjectReference } from "../../../api/core/references/object-reference.ts";
 import type { Informer } from "../../../client/informer/informer.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { statusCodeOf } from "../../api-errors.ts";
 import { keyOf, objectReference } from "../../workload/object-keys.ts";
 import { csiDriverOf } from "../csi-migration.ts";
@@ -14,6 +15,9 @@ import type { BindingDeps, Bindings } from "./bindings.ts";
 import { hasModeMismatch } from "./volume-matching.ts";
 import { explainDeletionFailure } from "./volume-plugins.ts";
 import { isRecyclable, podsUsing, type VolumeRecycler } from "./volume-recycler.ts";
+
+const IN_TREE_PROTECTION = "kubernetes.io/pv-controller";
+const EXTERNAL_PROTECTION = "external-provisioner.volume.kubernetes.io/finalizer";
 
 export interface VolumeSyncDeps extends BindingDeps {
   readonly bindings: Bindings;
@@ -47,19 +51,34 @@ export async function syncVolume(deps: VolumeSyncDeps, found: PersistentVolume, 
   }
 }
 
+/** Sets the driver that an in-tree plugin has moved to, and the finalizers of volumes that the plugin deletes. */
 async function updateMigration(
   { bindings }: VolumeSyncDeps,
   volume: PersistentVolume,
   signal: AbortSignal,
 ): Promise<PersistentVolume> {
-  const { annotations = {} } = volume.metadata ?? {};
+  const { annotations = {}, finalizers = [] } = volume.metadata ?? {};
   const { [MIGRATED_TO]: migratedTo, ...others } = annotations;
   const provisioner = annotations[PROVISIONED_BY];
   if (provisioner === undefined) return volume;
   const driver = csiDriverOf(provisioner);
-  if (migratedTo === driver) return volume;
+  const protectedBy = deletionFinalizers(volume, provisioner);
+  if (migratedTo === driver && deepEqual(protectedBy, finalizers)) return volume;
   const next = driver === undefined ? others : { ...others, [MIGRATED_TO]: driver };
-  return await bindings.updateVolume({ ...volume, metadata: { ...volume.metadata, annotations: next } }, signal);
+  const metadata = { ...volume.metadata, annotations: next, finalizers: protectedBy };
+  return await bindings.updateVolume({ ...volume, metadata }, signal);
+}
+
+/** The binder protects volumes of in-tree plugins with the policy Delete; an external provisioner those of its own. */
+function deletionFinalizers({ metadata, spec }: PersistentVolume, provisioner: string): readonly string[] {
+  const { finalizers = [] } = metadata ?? {};
+  const others = finalizers.filter((name) => name !== IN_TREE_PROTECTION);
+  if (csiDriverOf(provisioner) !== undefined) return others;
+  if (!provisioner.startsWith("kubernetes.io/")) return finalizers;
+  const own = others.filter((name) => name !== EXTERNAL_PROTECTION);
+  if (spec?.persistentVolumeReclaimPolicy !== "Delete") return own;
+  const isProtected = finalizers.includes(IN_TREE_PROTECTION);
+  return isProtected ? finalizers.filter((name) => name !== EXTERNAL_PROTECTION) : [...own, IN_TREE_PROTECTION];
 }
 
 function wasProvisionedForClaim({ metadata, spec }: PersistentVolume): boolean {
@@ -148,7 +167,7 @@ async function recycleVolume(
 }
 
 async function deleteVolume(
-  { client }: VolumeSyncDeps,
+  { client, bindings }: VolumeSyncDeps,
   volume: PersistentVolume,
   fail: (reason: string, message: string) => Promise<void>,
   signal: AbortSignal,
@@ -158,7 +177,11 @@ async function deleteVolume(
   if (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) return;
   const problem = explainDeletionFailure(volume);
   if (problem !== undefined) return await fail("VolumeFailedDelete", problem);
-  const { name = "", uid } = volume.metadata ?? {};
+  const { name = "", uid, finalizers = [] } = volume.metadata ?? {};
+  if (finalizers.includes(IN_TREE_PROTECTION)) {
+    const others = finalizers.filter((finalizer) => finalizer !== IN_TREE_PROTECTION);
+    await bindings.updateVolume({ ...volume, metadata: { ...volume.metadata, finalizers: others } }, signal);
+  }
   await client.delete(persistentVolumeKind, { name }, { preconditions: { uid } }, signal).catch((error: unknown) => {
     if (statusCodeOf(error) !== 404) throw error;
   });
