@@ -33,14 +33,17 @@ export async function runCsrCleanerController({ client, observer, clock, log, si
 }
 
 /**
- * Whether the request was approved, denied or failed more than an hour ago, is pending for more than a day, or has an
- * expired certificate.
+ * Whether the request was denied or failed more than an hour ago, or approved and has its certificate; is pending for
+ * more than a day; or has an expired certificate. One that no signer has signed stays.
  */
 export function isExpiredRequest({ metadata, status }: CertificateSigningRequest, now: number): boolean {
   const conditions = status?.conditions ?? [];
-  const decided = conditions.filter(({ type }) => type === "Approved" || type === "Denied" || type === "Failed");
+  const isIssued = Boolean(status?.certificate);
+  const decided = conditions.filter(
+    ({ type }) => (type === "Approved" && isIssued) || type === "Denied" || type === "Failed",
+  );
   if (decided.some(({ lastUpdateTime }) => isBefore(lastUpdateTime, now - DECIDED_MAX_AGE_MS))) return true;
-  if (decided.length === 0 && isBefore(metadata?.creationTimestamp, now - PENDING_MAX_AGE_MS)) return true;
+  if (conditions.length === 0 && isBefore(metadata?.creationTimestamp, now - PENDING_MAX_AGE_MS)) return true;
   return isExpiredCertificate(status?.certificate, now);
 }
 

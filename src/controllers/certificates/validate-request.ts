@@ -27,7 +27,7 @@ export function validateNodeClientRequest(
   if (ips.length > 0) return "IP subjectAltNames are not allowed";
   if (uris.length > 0) return "URI subjectAltNames are not allowed";
   if (!commonName.startsWith(NODE_USER_PREFIX)) return `subject common name does not begin with ${NODE_USER_PREFIX}`;
-  return hasExactUsages(usages, CLIENT_USAGES) ? undefined : `usages did not match ${CLIENT_USAGES.join(", ")}`;
+  return hasExactUsages(usages, CLIENT_USAGES) ? undefined : usageMismatch(CLIENT_USAGES);
 }
 
 /** Why the request is not a valid kubelet serving certificate request. */
@@ -41,8 +41,9 @@ export function validateNodeServingRequest(
   if (dnsNames.length === 0 && ips.length === 0) return "DNS or IP subjectAltName is required";
   if (emails.length > 0) return "Email subjectAltNames are not allowed";
   if (uris.length > 0) return "URI subjectAltNames are not allowed";
+  if (!hasExactUsages(usages, SERVING_USAGES)) return usageMismatch(SERVING_USAGES);
   if (!commonName.startsWith(NODE_USER_PREFIX)) return `subject common name does not begin with ${NODE_USER_PREFIX}`;
-  return hasExactUsages(usages, SERVING_USAGES) ? undefined : `usages did not match ${SERVING_USAGES.join(", ")}`;
+  return undefined;
 }
 
 /** Why the signer rejects an approved request. Undefined for other signers. */
@@ -66,6 +67,11 @@ function validateClientUsages(usages: readonly string[]): string | undefined {
   const invalid = usages.find((usage) => !CLIENT_USAGES.includes(usage) && usage !== OPTIONAL_USAGE);
   if (invalid !== undefined) return `invalid usage for client certificate: ${invalid}`;
   return usages.includes(CLIENT_AUTH) ? undefined : `missing required usage for client certificate: ${CLIENT_AUTH}`;
+}
+
+/** Kubernetes' words. */
+function usageMismatch(expected: readonly string[]): string {
+  return `usages did not match [${[...expected, OPTIONAL_USAGE].sort().join(" ")}]`;
 }
 
 function hasExactUsages(usages: readonly string[], expected: readonly string[]): boolean {
