@@ -22,7 +22,8 @@ async function runAndCollect(items: readonly ClusterRole[], failures: readonly n
   const client: Partial<Client> = {
     list: async () => ({ items: items as never[], resourceVersion: "1" }),
     watch: (_kind: unknown, _query: unknown, signal: AbortSignal) => silent(signal),
-    update: async (_kind: unknown, object: unknown) => {
+    patch: async (_kind: unknown, _name: unknown, type: unknown, object: unknown) => {
+      if (type !== "apply") throw new Error(`not applied: ${type}`);
       const code = left.shift();
       if (code !== undefined) throw new StatusError(code, "", "no");
       updates.push(object as ClusterRole);
@@ -71,6 +72,9 @@ const whole = (rules?: ClusterRole["rules"]): ClusterRole => ({
 t.test(
   "runClusterRoleAggregation() aggregates the rules of the selected roles, sorted by role and without duplicates",
   async (t) => {
+    const first = part("z", [write], { to: "all" });
+    const second = part("a", [read], { also: "yes" });
+    t.match(await runAndCollect([whole(), second, first]), [{ rules: [write, read] }], "selector by selector");
     const parts = [part("b", [write, read]), part("a", [read]), part("other", [{ ...read, verbs: ["list"] }], {})];
     t.match(await runAndCollect([whole(), ...parts]), [{ metadata: { name: "all" }, rules: [read, write] }]);
     t.same(await runAndCollect([whole([read, write]), ...parts]), [], "up to date");
