@@ -114,6 +114,27 @@ t.test("with nothing else to do, a pod does not wait for the end of its back-off
   t.same([nameOf(queue.pop()), nameOf(queue.pop())], ["b", "a"]);
 });
 
+t.test(
+  "of the pods in back-off those come first whose back-off ends in the same second, the earliest one",
+  async (t) => {
+    const { clock, queue } = createQueue(t, { popsFromBackoff: true });
+    queue.add(pod("urgent", { priority: 9 }));
+    for (let attempt = 0; attempt < 3; attempt++) {
+      reject(queue, queue.pop(), "Fit");
+      queue.move(NODE_ADDED);
+    }
+    await clock.advance(1500);
+    for (const [name, priority] of [
+      ["low", 1],
+      ["high", 2],
+    ] as const)
+      queue.add(pod(name, { priority }));
+    for (const queued of [queue.pop(), queue.pop()]) reject(queue, queued, "Fit");
+    queue.move(NODE_ADDED);
+    t.same([nameOf(queue.pop()), nameOf(queue.pop()), nameOf(queue.pop())], ["high", "low", "urgent"]);
+  },
+);
+
 t.test("gated pods wait until their gates are removed", async (t) => {
   const { clock, queue } = createQueue(t);
   const gated = pod("a", { schedulingGates: [{ name: "g" }] });

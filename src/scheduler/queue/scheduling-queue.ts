@@ -43,6 +43,9 @@ export const EXTENDER = "Extender";
 /** The plugin whose pods only a change of themselves releases. */
 const SCHEDULING_GATES = "SchedulingGates";
 
+/** Pods whose back-off ends within the same window are ordered as active ones. */
+const BACKOFF_WINDOW_MS = 1000;
+
 type Requeue = "never" | "afterBackoff" | "now";
 
 export class SchedulingQueue implements Disposable {
@@ -272,15 +275,24 @@ export class SchedulingQueue implements Disposable {
     }
   }
 
-  /** Pods with errors wait until the end of their back-off. */
+  /**
+   * The first of the pods whose back-off ends in the same second, the earliest one. Pods with errors wait until the end
+   * of theirs.
+   */
   #popBackoff(): QueuedPod | undefined {
     if (!this.#options.popsFromBackoff || this.#backoff.size === 0) return undefined;
     let first: QueuedPod | undefined;
     for (const queued of this.#backoff.values()) {
-      if (queued.rejectedBy.size > 0 && (first === undefined || isScheduledBefore(queued, first))) first = queued;
+      if (queued.rejectedBy.size > 0 && (first === undefined || this.#isPoppedBefore(queued, first))) first = queued;
     }
     if (first !== undefined) this.#backoff.delete(first.info.uid);
     return first;
+  }
+
+  #isPoppedBefore(a: QueuedPod, b: QueuedPod): boolean {
+    const windowOf = (queued: QueuedPod): number => Math.floor(this.#backoffEnd(queued) / BACKOFF_WINDOW_MS);
+    const [windowA, windowB] = [windowOf(a), windowOf(b)];
+    return windowA === windowB ? isScheduledBefore(a, b) : windowA < windowB;
   }
 
   #backoffEnd({ queuedAt, attempts }: QueuedPod): number {
