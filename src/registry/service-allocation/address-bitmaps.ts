@@ -111,7 +111,6 @@ export class AddressBitmap {
     });
   }
 
-  /** As in Kubernetes, a dry run results in the address of the network. */
   async allocateNext(dryRun: boolean): Promise<Ip> {
     if (dryRun) return this.#toIp(-1);
     let chosen = 0;

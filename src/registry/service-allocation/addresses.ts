@@ -37,7 +37,7 @@ export interface ServiceName {
 export interface ClusterIpAllocator {
   /** Allocates this address, which a dry run leaves free. Throws `AddressUnavailable`. */
   allocate(scope: Scope, service: ServiceName, text: string, dryRun: boolean): Promise<string>;
-  /** Allocates any free address. Throws `AddressUnavailable`. */
+  /** Allocates any free address; a dry run results in that of the network. Throws `AddressUnavailable`. */
   allocateNext(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string>;
   /** Does nothing for an address that is not allocated to the service. */
   release(scope: Scope, service: ServiceName, text: string): Promise<void>;
@@ -83,14 +83,15 @@ export class ServiceAddresses implements ClusterIpAllocator {
   }
 
   async allocateNext(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string> {
+    const cidrs = await this.#readyCidrs(scope, family);
+    if (dryRun && cidrs[0] !== undefined) return formatIp({ ...cidrs[0].address, value: cidrs[0].network });
     const cache = await this.#addresses.freshCache(scope);
-    for (const cidr of await this.#readyCidrs(scope, family)) {
-      // Dry runs return the same address each time.
-      for (const value of candidateAddresses(cidr, dryRun ? undefined : this.#random)) {
+    for (const cidr of cidrs) {
+      for (const value of candidateAddresses(cidr, this.#random)) {
         const ip: Ip = { family, value, notation: "standard" };
         const text = formatIp(ip);
         if (cache.get(this.#addresses.objects.key(undefined, text)) !== undefined) continue;
-        if (dryRun || (await this.#create(scope, service, ip))) return text;
+        if (await this.#create(scope, service, ip)) return text;
       }
     }
     throw new AddressUnavailable("range is full");
@@ -174,16 +175,16 @@ function isUsable(cidr: Cidr, { value }: Ip): boolean {
   return first <= value && value <= last;
 }
 
-function* candidateAddresses(cidr: Cidr, random: RandomSource | undefined): Generator<bigint> {
+function* candidateAddresses(cidr: Cidr, random: RandomSource): Generator<bigint> {
   const { first, last, dynamic } = usableRange(cidr);
   yield* cycle(dynamic, last, random);
   yield* cycle(first, dynamic - 1n, random);
 }
 
-/** All numbers from `first` to `last`, starting at a random one; without `random`, at the first. */
-function* cycle(first: bigint, last: bigint, random: RandomSource | undefined): Generator<bigint> {
+/** All numbers from `first` to `last`, starting at a random one. */
+function* cycle(first: bigint, last: bigint, random: RandomSource): Generator<bigint> {
   const size = last - first + 1n;
   if (size <= 0n) return;
-  const start = random === undefined ? 0n : BigInt(`0x${Buffer.from(random.bytes(16)).toString("hex")}`) % size;
+  const start = BigInt(`0x${Buffer.from(random.bytes(16)).toString("hex")}`) % size;
   for (let step = 0n; step < size; step++) yield first + ((start + step) % size);
 }

@@ -63,7 +63,7 @@ t.test("ServiceAllocator rejects addresses with Kubernetes' messages", async (t)
 t.test("ServiceAllocator allocates nothing in a dry run, or for a write that fails", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const tried = await make(f, "a", { type: "NodePort" }, true);
-  t.match(tried.spec, { clusterIP: /^10\.0\.0\./, ports: [{ nodePort: Number }] });
+  t.match(tried.spec, { clusterIP: "10.0.0.0", ports: [{ nodePort: Number }] });
   t.match(await rejectionStatus(make(f, "a", { type: "NodePort", ports: [{ port: 0, nodePort: 30_001 }] })), {
     code: 422,
   });
