@@ -154,10 +154,10 @@ function creationOrder({ metadata }: ServiceCIDR): string {
   return `${metadata?.creationTimestamp ?? ""} ${metadata?.name ?? ""}`;
 }
 
-/** Without a Ready condition, a ServiceCIDR is ready until it is terminating. */
+/** A ServiceCIDR without a Ready condition is ready, and none is that is terminating. */
 function isReady({ metadata, status }: ServiceCIDR): boolean {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
-  return ready === undefined ? metadata?.deletionTimestamp === undefined : ready.status === "True";
+  return metadata?.deletionTimestamp === undefined && (ready === undefined || ready.status === "True");
 }
 
 /** The static range is a sixteenth of the CIDR, at least 16 and at most 256 addresses, as in Kubernetes. */

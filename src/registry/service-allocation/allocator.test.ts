@@ -215,6 +215,14 @@ t.test("ServiceAllocator allocates from all ServiceCIDRs, the oldest first", asy
     { subresourceStrategy: part },
   );
   t.match(await rejectionStatus(make(f, "d", {})), { code: 500 }, "a ServiceCIDR that is not ready is not used");
+  const status = { conditions: waiting.map((one) => ({ ...one, status: "True" })) };
+  const metadata = { name: "last", finalizers: ["example.com/keep"] };
+  await create(blocks, f.scope(""), { metadata, spec: { cidrs: ["10.2.0.0/30"] } });
+  const { object: last } = await get(blocks, f.scope(""), "last");
+  await update(blocks, f.scope(""), "last", { ...last, status }, { subresourceStrategy: part });
+  t.match((await make(f, "d", {})).spec, { clusterIP: /^10\.2\./ });
+  await remove(blocks, f.scope(""), "last");
+  t.match(await rejectionStatus(make(f, "e", {})), { code: 500 }, "nor is one that is terminating");
 });
 
 t.test("ServiceAllocator deletes the endpoints of a deleted service", async (t) => {
