@@ -43,7 +43,7 @@ const configuration: readonly KubectlOutput[] = [
   ["get secret pull -o jsonpath={.type}", /^kubernetes\.io\/dockerconfigjson$/],
   [
     "create secret generic basic --type=kubernetes.io/basic-auth --from-literal=x=y",
-    /username: Required value.*password: Required value/s,
+    /data\[username\]: Required value.*data\[password\]: Required value/s,
   ],
   ["create secret generic bad --type=kubernetes.io/tls --from-literal=x=y", /data\[tls\.crt\]: Required value/],
 ];
