@@ -9,6 +9,7 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { alreadyExists, conflict, type ErrorSubject, forbidden } from "../../api/status.ts";
 import { objectsOf, START, type SyncOnceOptions, syncOnce, type Write } from "../../testing/controllers/sync-once.ts";
+import type { ControllerDeps } from "../controller.ts";
 import { revisionData } from "../workload/controller-history.ts";
 import { runStatefulSetController } from "./stateful-set-controller.ts";
 
@@ -471,5 +472,34 @@ for (const { title, revisions = [first], pods = [], claims: volumes = [], option
       found.filter((write) => !isEvent(write)),
       writes.filter((write) => !isEvent(write)),
     );
+  });
+}
+
+const rollingUpdates = [
+  ["no limit: one", {}, "", "db-4"],
+  ["a number", { maxUnavailable: 2 }, "", "db-4 db-3"],
+  ["a percentage, rounded down", { maxUnavailable: "50%" }, "", "db-4 db-3"],
+  ["a percentage of less than one", { maxUnavailable: "10%" }, "", "db-4"],
+  ["those above the partition", { maxUnavailable: 3, partition: 4 }, "", "db-4"],
+  ["unavailable pods count, wherever they are", { maxUnavailable: 3 }, "db-0", "db-4 db-3"],
+  ["none when all are used up", { maxUnavailable: 1 }, "db-0", ""],
+] as const;
+for (const [title, rollingUpdate, unready, deleted] of rollingUpdates) {
+  t.test(`with the gate MaxUnavailableStatefulSet, of outdated pods are deleted: ${title}`, async (t) => {
+    const found = set({
+      replicas: 5,
+      podManagementPolicy: "Parallel",
+      updateStrategy: { type: "RollingUpdate", rollingUpdate },
+    });
+    const pods = [0, 1, 2, 3, 4].map((index) => `db-${index}`);
+    const run = (deps: ControllerDeps): Promise<void> =>
+      runStatefulSetController({ ...deps, features: { has: (gate) => gate === "MaxUnavailableStatefulSet" } });
+    const objects = [
+      objectsOf(controllerRevisionKind, revision("a", "img:0", 1), revision("b", "img:1", 2)),
+      objectsOf(podKind, ...pods.map((name) => pod(name, { revision: "a", ready: name !== unready }))),
+    ];
+    const writes = await syncOnce(run, objectsOf(statefulSetKind, found), objects, { show });
+    const deletions = writes.filter((write) => write.startsWith("delete pod ")).map((write) => write.slice(11));
+    t.equal(deletions.join(" "), deleted);
   });
 }

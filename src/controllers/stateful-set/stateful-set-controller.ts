@@ -19,7 +19,7 @@ import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
-import type { ControllerDeps } from "../controller.ts";
+import { type ControllerDeps, isFeatureEnabled } from "../controller.ts";
 import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
 import { untilAvailable } from "../workload/active-pods.ts";
 import { claimObjects } from "../workload/claim-objects.ts";
@@ -162,7 +162,9 @@ class StatefulSetController implements Disposable {
     const synced = await syncRevisions(context, revisions);
     const { control } = this.#parts;
     const now = clock.now();
-    const { status, failure } = await syncStatefulSet({ set, revisions: synced, control, now, signal }, pods);
+    const allowsMaxUnavailable = isFeatureEnabled(this.#deps, "MaxUnavailableStatefulSet");
+    const step = { set, revisions: synced, control, now, allowsMaxUnavailable, signal };
+    const { status, failure } = await syncStatefulSet(step, pods);
     await writeStatus(client, set, completeRollingUpdate(set, status), signal).catch((error: unknown) => {
       // The first error is the more interesting one.
       throw failure === undefined ? error : failure.error;

@@ -1,6 +1,7 @@
 /**
  * One sync of a stateful set: replaces missing and ended pods, scales down, and updates the pod with the highest
- * ordinal. `OrderedReady` makes one step and waits; `Parallel` makes all steps but those of an update at once.
+ * ordinal, or several where `maxUnavailable` allows it. `OrderedReady` makes one step and waits; `Parallel` makes all
+ * steps but those of an update at once.
  */
 import type { ControllerRevision } from "../../api/apps/controller-revision/schema.ts";
 import type { StatefulSet, StatefulSetStatus } from "../../api/apps/stateful-set/schema.ts";
@@ -8,6 +9,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import { isPodAvailable } from "../workload/active-pods.ts";
 import { templateOf } from "../workload/controller-history.ts";
+import { scaledValue } from "../workload/scaled-value.ts";
 import { slowStart } from "../workload/slow-start.ts";
 import type { StatefulPodControl } from "./stateful-pod-control.ts";
 import {
@@ -38,6 +40,8 @@ export interface SyncContext {
   readonly control: StatefulPodControl;
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** Whether `maxUnavailable` applies: the gate MaxUnavailableStatefulSet. */
+  readonly allowsMaxUnavailable: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -58,17 +62,18 @@ export async function syncStatefulSet(context: SyncContext, pods: readonly Pod[]
     .filter((pod) => ordinalOf(pod) >= 0 && !isInRange(set, pod))
     .sort((a, b) => ordinalOf(b) - ordinalOf(a));
   if (set.metadata?.deletionTimestamp !== undefined) return { status: statusOf(context, countAll(context, pods)) };
-  let deleted = false;
+  let deleted = 0;
   let failure: SyncResult["failure"];
   try {
     if ((await establishReplicas(context, replicas, condemned)) === "proceed" && updatesPods(set) && !isPartial) {
-      deleted = await updateOne(context, replicas);
+      if (context.allowsMaxUnavailable) await updateSeveral(context, replicas, () => deleted++);
+      else if (await updateOne(context, replicas)) deleted++;
     }
   } catch (error) {
     failure = { error };
   }
   const counters = countAll(context, [...replicas, ...condemned]);
-  const currentReplicas = Math.max(0, counters.currentReplicas - (deleted ? 1 : 0));
+  const currentReplicas = Math.max(0, counters.currentReplicas - deleted);
   const status = statusOf(context, { ...counters, currentReplicas });
   return failure === undefined ? { status } : { status, failure };
 }
@@ -199,16 +204,37 @@ function updatesPods({ spec }: StatefulSet): boolean {
 }
 
 /** Deletes the pod with the highest ordinal that is not up to date, if all above it are healthy. */
-async function updateOne({ set, revisions, control, signal }: SyncContext, replicas: readonly Pod[]): Promise<boolean> {
+async function updateOne(context: SyncContext, replicas: readonly Pod[]): Promise<boolean> {
+  const { set, revisions } = context;
   const partition = set.spec?.updateStrategy?.rollingUpdate?.partition ?? 0;
   for (const pod of replicas.slice(partition).reverse()) {
     if (revisionOf(pod) !== nameOfRevision(revisions.update) && !isTerminating(pod)) {
-      await control.delete(set, pod, signal).catch((error: unknown) => {
-        if (statusCodeOf(error) !== 404) throw error;
-      });
+      await deleteOutdated(context, pod);
       return true;
     }
     if (!isHealthy(pod)) return false;
   }
   return false;
+}
+
+/** Deletes outdated pods, the highest ordinals first, until as many are unavailable as may be. */
+async function updateSeveral(context: SyncContext, replicas: readonly Pod[], onDeleted: () => void): Promise<void> {
+  const { set, revisions } = context;
+  const { partition = 0, maxUnavailable = 1 } = set.spec?.updateStrategy?.rollingUpdate ?? {};
+  // A small percentage is none: the update could not proceed.
+  const limit = Math.max(1, scaledValue(maxUnavailable, replicasOf(set), Math.floor));
+  let left = limit - replicas.filter((pod) => !isHealthy(pod) || !isAvailable(context, pod)).length;
+  for (const pod of replicas.slice(partition).reverse()) {
+    if (left <= 0) return;
+    if (revisionOf(pod) === nameOfRevision(revisions.update) || isTerminating(pod)) continue;
+    await deleteOutdated(context, pod);
+    onDeleted();
+    left--;
+  }
+}
+
+async function deleteOutdated({ set, control, signal }: SyncContext, pod: Pod): Promise<void> {
+  await control.delete(set, pod, signal).catch((error: unknown) => {
+    if (statusCodeOf(error) !== 404) throw error;
+  });
 }

@@ -12,6 +12,7 @@ export const controllerManagerGates: GateTable = {
   DRAPrioritizedList: { stage: "ALPHA", default: false, effective: true },
   DeploymentReplicaSetTerminatingReplicas: { stage: "ALPHA", default: false, effective: true },
   DynamicResourceAllocation: { stage: "BETA", default: false, effective: true },
+  MaxUnavailableStatefulSet: { stage: "ALPHA", default: false, effective: true },
   MultiCIDRServiceAllocator: { stage: "GA", default: true, effective: true },
   OrderedNamespaceDeletion: { stage: "BETA", default: true, effective: true },
   PodDeletionCost: { stage: "BETA", default: true, effective: true },
