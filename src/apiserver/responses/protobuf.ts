@@ -65,8 +65,8 @@ export function encodeProtobufList<T extends ApiObject>(
 }
 
 /**
- * The same as `encodeProtobufList` in parts, without all of it in memory. The length of the list comes first: the objects
- * are encoded twice, the first time to empty parts.
+ * The same as `encodeProtobufList` in parts, without all of it in memory. The length of the list comes first: the
+ * objects are encoded twice, the first time to empty parts.
  */
 export function* protobufListParts<T extends ApiObject>(
   magic: Magic,
