@@ -72,6 +72,15 @@ t.test("readSlice() leaves out slices without a service and those with names", a
   t.equal(readSlice({ ...slice, addressType: "FQDN" }), undefined);
 });
 
+t.test("readSlice() leaves out ports that nft rejects with the rules of all services", async (t) => {
+  const slice = proxySlice("web", ["10.1.0.1"]);
+  const ports = [-1, 80, 65_535, 65_536].map((number) => ({ name: `p${number}`, port: number }));
+  t.same(
+    readSlice({ ...slice, ports })?.ports.map(({ port: number }) => number),
+    [80, 65_535],
+  );
+});
+
 t.test("readSlice() takes unknown conditions as ready and not terminating", async (t) => {
   const slice = proxySlice("web", ["10.1.0.1"]);
   const [endpoint] = readSlice({ ...slice, endpoints: [{ addresses: ["10.1.0.1"] }] })?.endpoints ?? [];

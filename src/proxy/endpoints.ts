@@ -29,6 +29,7 @@ export interface ProxySlice {
 }
 
 const SERVICE_NAME = "kubernetes.io/service-name";
+const PORT_MAX = 0xffff;
 
 /** Undefined for slices that are no service's, or that hold names instead of addresses. */
 export function readSlice({ metadata, addressType, ports, endpoints }: EndpointSlice): ProxySlice | undefined {
@@ -38,7 +39,8 @@ export function readSlice({ metadata, addressType, ports, endpoints }: EndpointS
     service: `${metadata?.namespace ?? ""}/${name}`,
     family: addressType,
     ports: (ports ?? []).flatMap(({ name: portName = "", protocol = "TCP", port }) =>
-      port === undefined ? [] : [{ name: portName, protocol, port }],
+      // Kubernetes validates no range, and nft rejects the rules of all services with one that is not in it.
+      port === undefined || port < 0 || port > PORT_MAX ? [] : [{ name: portName, protocol, port }],
     ),
     endpoints: (endpoints ?? []).flatMap(({ addresses, conditions, nodeName, hints }) => {
       const [address] = addresses;

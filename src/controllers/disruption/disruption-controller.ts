@@ -16,6 +16,7 @@ import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -70,7 +71,7 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
 
   async function syncBudget(budget: PodDisruptionBudget, stopping: AbortSignal): Promise<void> {
     const about = objectReference(budget);
-    const selected = podsOf(budget);
+    const selected = await podsOf(budget);
     if (selected.length === 0) recorder.record(about, "Normal", "NoPods", "No matching pods found");
     let expected: ExpectedPods;
     try {
@@ -101,12 +102,18 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
   }
 
   /** An absent selector selects nothing, an empty one all pods. */
-  function podsOf({ metadata, spec }: PodDisruptionBudget): readonly Pod[] {
+  async function podsOf({ metadata, spec }: PodDisruptionBudget): Promise<readonly Pod[]> {
     if (spec?.selector === undefined) return [];
     const requirements = requirementsOf(spec.selector);
-    return [...pods.list()].filter(
-      (pod) => pod.metadata?.namespace === metadata?.namespace && matchesLabels(requirements, pod.metadata?.labels),
-    );
+    const slice = new TimeSlice();
+    const selected: Pod[] = [];
+    for (const pod of [...pods.list()]) {
+      if (pod.metadata?.namespace !== metadata?.namespace) continue;
+      if (matchesLabels(requirements, pod.metadata?.labels)) selected.push(pod);
+      // A selector may have thousands of requirements.
+      if (slice.isOver) await slice.end();
+    }
+    return selected;
   }
 
   function budgetsOf({ metadata: { namespace, labels } = {} }: Pod): readonly PodDisruptionBudget[] {
