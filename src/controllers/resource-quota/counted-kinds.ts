@@ -51,29 +51,43 @@ function toCountedKinds(kind: Kind): readonly CountedKind[] {
   return [{ kind: evaluator.isUniform ? metadataOnly(kind) : kind, evaluator }];
 }
 
+export interface CalculatedUsage {
+  readonly used: ResourceQuantities;
+  /** Why resources are left out: their kinds cannot be listed. Undefined if all are counted. */
+  readonly failure: { readonly error: unknown } | undefined;
+}
+
 /** The usage of each limited resource that has an evaluator, also if it is zero. */
 export async function calculateUsage(
   quota: ResourceQuota,
   kinds: readonly CountedKind[],
   client: Client,
   signal: AbortSignal,
-): Promise<ResourceQuantities> {
+): Promise<CalculatedUsage> {
   const limited = Object.keys(quota.spec?.hard ?? {});
   const scopes = scopesOf(quota);
+  const left = new Set<string>();
+  let failure: CalculatedUsage["failure"];
   let used = NO_RESOURCES;
   for (const { kind, evaluator } of kinds) {
     const resources = limited.filter((resource) => evaluator.counts(resource));
     if (resources.length === 0) continue;
     used = addResources(used, parseResourceList(Object.fromEntries(resources.map((resource) => [resource, "0"]))));
-    for await (const item of listObjects(client, kind, quota.metadata?.namespace ?? "", signal)) {
-      if (!scopes.every((scope) => evaluator.matchesScope(scope, item))) continue;
-      used = addResources(
-        used,
-        filterResources(evaluator.usage(item), (resource) => resources.includes(resource)),
-      );
+    try {
+      for await (const item of listObjects(client, kind, quota.metadata?.namespace ?? "", signal)) {
+        if (!scopes.every((scope) => evaluator.matchesScope(scope, item))) continue;
+        used = addResources(
+          used,
+          filterResources(evaluator.usage(item), (resource) => resources.includes(resource)),
+        );
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      failure ??= { error };
+      for (const resource of resources) left.add(resource);
     }
   }
-  return used;
+  return { used: filterResources(used, (resource) => !left.has(resource)), failure };
 }
 
 /** Lists from the server: a stale cache would understate the usage. */

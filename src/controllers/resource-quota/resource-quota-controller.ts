@@ -12,12 +12,19 @@ import {
   type ResourceQuantities,
 } from "../../api/core/resources/quantities.ts";
 import { StatusError } from "../../api/status.ts";
+import type { Client } from "../../client/client.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
-import { type CountedKind, calculateUsage, countedBuiltinKinds, findCountedKinds } from "./counted-kinds.ts";
+import {
+  type CalculatedUsage,
+  type CountedKind,
+  calculateUsage,
+  countedBuiltinKinds,
+  findCountedKinds,
+} from "./counted-kinds.ts";
 import { QuotaMonitor } from "./quota-monitor.ts";
 
 /** The key for updating the watches. */
@@ -90,7 +97,10 @@ function limitedResources({ spec }: ResourceQuota): readonly string[] {
   return Object.keys(spec?.hard ?? {});
 }
 
-/** Returns false after a conflict, if the quota must be synced again. */
+/**
+ * Returns false after a conflict, if the quota must be synced again. Rejects if a kind cannot be listed, after it has
+ * written the usage of the others.
+ */
 async function syncQuota(
   deps: ControllerDeps,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -102,11 +112,23 @@ async function syncQuota(
   const [quota] = (await observer.list(resourceQuotaKind, query, signal)).items;
   if (quota === undefined) return true;
   const kinds = await findCountedKinds(limitedResources(quota), builtin, observer, signal);
-  let used = await currentUsage(quota, kinds, deps, signal);
+  let { used, failure } = await currentUsage(quota, kinds, deps, signal);
   if (isLower(used, parseResourceList(quota.status?.used))) {
     await clock.sleep(SETTLE_MS, signal);
-    used = await currentUsage(quota, kinds, deps, signal);
+    ({ used, failure } = await currentUsage(quota, kinds, deps, signal));
   }
+  const isWritten = await writeStatus(client, quota, used, signal);
+  if (failure !== undefined) throw failure.error;
+  return isWritten;
+}
+
+/** Returns false after a conflict. */
+async function writeStatus(
+  client: Client,
+  quota: ResourceQuota,
+  used: ResourceQuantities,
+  signal: AbortSignal,
+): Promise<boolean> {
   const hard = parseResourceList(quota.spec?.hard);
   const status = {
     hard: formatResourceList(hard),
@@ -123,14 +145,15 @@ async function syncQuota(
   }
 }
 
-/** Resources without an evaluator keep their usage. */
+/** Resources without an evaluator, and those that cannot be counted, keep their usage. */
 async function currentUsage(
   quota: ResourceQuota,
   kinds: readonly CountedKind[],
   { observer }: ControllerDeps,
   signal: AbortSignal,
-): Promise<ResourceQuantities> {
-  return new Map([...parseResourceList(quota.status?.used), ...(await calculateUsage(quota, kinds, observer, signal))]);
+): Promise<CalculatedUsage> {
+  const { used, failure } = await calculateUsage(quota, kinds, observer, signal);
+  return { used: new Map([...parseResourceList(quota.status?.used), ...used]), failure };
 }
 
 function isLower(counted: ResourceQuantities, charged: ResourceQuantities): boolean {
