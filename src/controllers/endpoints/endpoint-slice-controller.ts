@@ -165,8 +165,17 @@ class EndpointSliceController {
       findNode: (node) => this.#caches.nodes.get(node),
       assignHints: (of, type, drafts) => void events.push(...this.#hints.assign(of, type, drafts)),
     });
+    const failures: unknown[] = [...errors];
     try {
-      for (const changes of byType) await this.#write(service, changes, time, signal);
+      // The slices of the other IP family do not depend on those that cannot be written.
+      for (const changes of byType) {
+        try {
+          await this.#write(service, changes, time, signal);
+        } catch (error) {
+          if (signal.aborted) throw error;
+          failures.push(error);
+        }
+      }
       const written = {
         create: byType.flatMap(({ create }) => create),
         update: byType.flatMap(({ update }) => update),
@@ -174,7 +183,7 @@ class EndpointSliceController {
       };
       this.#metrics.recordServiceWrites(key, service, slices, written);
       for (const { type, reason, message } of events) this.#record(service, type, reason, message);
-      if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);
+      if (failures.length > 0) throw aggregate(failures);
       this.#metrics.recordSync("success");
     } catch (error) {
       this.#metrics.recordSync("error");
@@ -227,6 +236,14 @@ class EndpointSliceController {
 }
 
 const SERVICE_TYPE = { apiVersion: "v1", kind: "Service" };
+
+/** As Kubernetes prints several errors. */
+function aggregate(failures: readonly unknown[]): unknown {
+  const messages = failures.map(messageOf);
+  const [first] = failures;
+  if (messages.length === 1 && first instanceof Error) return first;
+  return new Error(messages.length === 1 ? messages[0] : `[${messages.join(", ")}]`);
+}
 
 function failure(message: string, cause: unknown): Error {
   return new Error(`${message}: ${messageOf(cause)}`, { cause });
