@@ -28,6 +28,7 @@ const longTests = [
   "faults",
   "network-policy",
   "pinned-cpus",
+  "placed-pods",
   "helm",
   "image-disk",
   "in-cluster-client",
