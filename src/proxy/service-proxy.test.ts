@@ -98,6 +98,23 @@ t.test("nothing is installed until all services and endpoints are known; then on
   t.ok(f.proxy.isHealthy);
 });
 
+t.test(
+  "a node that is deleted, or that the cluster autoscaler deletes next, is not eligible for load balancers",
+  async (t) => {
+    const f = fixture(t);
+    await f.start();
+    const eligible = (changed: Node): boolean => {
+      f.informers.put(nodeKind, changed);
+      return f.proxy.isNodeEligible;
+    };
+    const taint = (key: string): Node => ({ ...node, spec: { taints: [{ key, effect: "NoSchedule" }] } });
+    t.equal(eligible(taint("example.com/any")), true);
+    t.equal(eligible(taint("ToBeDeletedByClusterAutoscaler")), false);
+    t.equal(eligible(node), true);
+    t.equal(eligible({ ...node, metadata: { ...node.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }), false);
+  },
+);
+
 t.test("changes that follow one another are one transaction", async (t) => {
   const f = fixture(t);
   await f.start();

@@ -42,14 +42,18 @@ t.test("svc proxy refuses an address without a port, and prints its help", async
   });
 });
 
-t.test("/healthz is 200 while the rules are up to date and 503 otherwise", async (t) => {
-  const proxy = { isHealthy: true };
+t.test("/healthz is 200 while the rules are up to date and the node stays, and 503 otherwise", async (t) => {
+  const proxy = { isHealthy: true, isNodeEligible: true };
   const clock = new FakeClock(Date.UTC(2026, 0, 1));
   const address = { host: "127.0.0.1", port: 0 };
   await using server = await servePages("--healthz-bind-address", address, healthPages(proxy, clock));
   const time = "2026-01-01T00:00:00.000Z";
   const body = JSON.stringify({ lastUpdated: time, currentTime: time, nodeEligible: true });
   t.same(await fetchPage(server.port, "/healthz"), { status: 200, body });
+  proxy.isNodeEligible = false;
+  const drained = JSON.stringify({ lastUpdated: time, currentTime: time, nodeEligible: false });
+  t.same(await fetchPage(server.port, "/healthz"), { status: 503, body: drained });
+  t.equal((await fetchPage(server.port, "/livez")).status, 200, "a restart would not help");
   proxy.isHealthy = false;
   t.equal((await fetchPage(server.port, "/livez?verbose")).status, 503);
   t.equal((await fetchPage(server.port, "/metrics")).status, 404);

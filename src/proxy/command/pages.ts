@@ -14,14 +14,17 @@ export interface Page {
 
 export type Pages = Readonly<Record<string, (accept: string | undefined) => Page>>;
 
-/** As kube-proxy's: load balancers of clouds read the status code. */
-export function healthPages(proxy: Pick<ServiceProxy, "isHealthy">, clock: Clock): Pages {
-  const health = (): Page => {
+/**
+ * As kube-proxy's: load balancers of clouds read the status code of `/healthz`, which fails on a node that is about to
+ * be deleted. `/livez` does not: a restart would not help.
+ */
+export function healthPages(proxy: Pick<ServiceProxy, "isHealthy" | "isNodeEligible">, clock: Clock): Pages {
+  const page = (isOk: boolean): Page => {
     const now = new Date(clock.now()).toISOString();
-    const body = { lastUpdated: now, currentTime: now, nodeEligible: true };
-    return { status: proxy.isHealthy ? 200 : 503, type: "application/json", body: JSON.stringify(body) };
+    const body = { lastUpdated: now, currentTime: now, nodeEligible: proxy.isNodeEligible };
+    return { status: isOk ? 200 : 503, type: "application/json", body: JSON.stringify(body) };
   };
-  return { "/healthz": health, "/livez": health };
+  return { "/healthz": () => page(proxy.isHealthy && proxy.isNodeEligible), "/livez": () => page(proxy.isHealthy) };
 }
 
 export function metricsPages(metrics: MetricRegistry): Pages {
