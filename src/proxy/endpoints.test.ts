@@ -1,6 +1,7 @@
 import t from "tap";
-import { proxySlice } from "../testing/proxy/objects.ts";
+import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
 import { chooseEndpoints, readSlice } from "./endpoints.ts";
+import { computeFrontends } from "./frontends.ts";
 
 const port = { name: "", protocol: "TCP" };
 
@@ -71,6 +72,22 @@ t.test("readSlice() leaves out slices without a service and those with names", a
   t.equal(readSlice({ ...slice, metadata: { name: "x" } }), undefined);
   t.equal(readSlice({ ...slice, addressType: "FQDN" }), undefined);
 });
+
+t.test(
+  "computeFrontends() uses a bounded number of endpoints of a service with many ports, ready ones first",
+  async (t) => {
+    const numbers = Array.from({ length: 5000 }, (_, i) => i + 1);
+    const ports = numbers.map((number) => ({ name: `p${number}`, port: number, protocol: "TCP" as const }));
+    const endpoints = Array.from({ length: 1000 }, (_, i) => `10.1.${i >> 8}.${i & 255}${i < 500 ? " unready" : ""}`);
+    const slice = readSlice({ ...proxySlice("web", endpoints), ports })!;
+    const service = proxyService("web", { clusterIP: "10.3.0.1", ports });
+    const { frontends } = computeFrontends(service, [slice], "IPv4", { name: "n1", zone: undefined, addresses: [] });
+    t.equal(frontends.length, 5000);
+    const used = frontends.map(({ action }) => (action.type === "forward" ? action.endpoints : []));
+    t.ok(used.every(({ length }) => length === 5));
+    t.equal(used[6]?.[0], "10.1.1.244 . 7");
+  },
+);
 
 t.test("readSlice() leaves out ports that nft rejects with the rules of all services", async (t) => {
   const slice = proxySlice("web", ["10.1.0.1"]);

@@ -53,6 +53,8 @@ export interface NodeContext extends NodeView {
 }
 
 const AFFINITY_SECONDS = 10_800;
+/** Ports of a service times endpoints. */
+const PORT_ENDPOINTS_MAX = 25_000;
 
 /** Whether the proxy handles the service at all. */
 export function isProxied({ metadata, spec }: Service): boolean {
@@ -74,13 +76,57 @@ export function computeFrontends(
   const clusterIps = (service.spec?.clusterIPs ?? [service.spec?.clusterIP ?? ""]).filter((ip) => isOf(ip, family));
   if (!isProxied(service) || clusterIps.length === 0) return { frontends: [], clusterIps: [], localAddresses: [] };
   const local = new Set<string>();
-  const frontends = (service.spec?.ports ?? []).flatMap((port) => {
+  const ports = service.spec?.ports ?? [];
+  const byPort = groupByPort(limitEndpoints(ofFamily(slices, family), endpointsMax(service)));
+  const frontends = ports.flatMap((port) => {
     const { name = "", protocol = "TCP" } = port;
-    const choice = chooseEndpoints(slices, family, { name, protocol }, node);
+    const choice = chooseEndpoints(byPort.get(portKey(name, protocol)) ?? [], family, { name, protocol }, node);
     for (const endpoint of choice.local) local.add(endpoint.slice(0, endpoint.indexOf(" ")));
     return portFrontends(service, port, choice, clusterIps, family, node);
   });
   return { frontends, clusterIps, localAddresses: [...local] };
+}
+
+/** How many endpoints the proxy uses of a service: ports and endpoints multiply in the rules of the kernel. */
+export function endpointsMax({ spec }: Service): number {
+  return Math.max(1, Math.floor(PORT_ENDPOINTS_MAX / (spec?.ports?.length || 1)));
+}
+
+export function countEndpoints(slices: readonly ProxySlice[], family: IpFamily): number {
+  return ofFamily(slices, family).reduce((sum, { endpoints }) => sum + endpoints.length, 0);
+}
+
+function ofFamily(slices: readonly ProxySlice[], family: IpFamily): readonly ProxySlice[] {
+  return slices.filter((slice) => slice.family === family);
+}
+
+/** Keeps endpoints that are ready, then the first ones. */
+function limitEndpoints(slices: readonly ProxySlice[], count: number): readonly ProxySlice[] {
+  const all = slices.flatMap(({ endpoints }) => endpoints);
+  if (all.length <= count) return slices;
+  const sorted = all.sort((a, b) => Number(b.ready) - Number(a.ready) || (a.address < b.address ? -1 : 1));
+  const kept = new Set(sorted.slice(0, count));
+  return slices
+    .map((slice) => ({ ...slice, endpoints: slice.endpoints.filter((endpoint) => kept.has(endpoint)) }))
+    .filter(({ endpoints }) => endpoints.length > 0);
+}
+
+/** The slices that have a port, each with this port only. */
+function groupByPort(slices: readonly ProxySlice[]): ReadonlyMap<string, readonly ProxySlice[]> {
+  const groups = new Map<string, ProxySlice[]>();
+  for (const slice of slices) {
+    for (const port of slice.ports) {
+      const key = portKey(port.name, port.protocol);
+      const group = groups.get(key) ?? [];
+      groups.set(key, group);
+      group.push({ ...slice, ports: [port] });
+    }
+  }
+  return groups;
+}
+
+function portKey(name: string, protocol: string): string {
+  return `${protocol} ${name}`;
 }
 
 function isOf(address: string, family: IpFamily): boolean {

@@ -21,7 +21,15 @@ import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
 import { deleteStaleFlows, findChangedTargets } from "./conntrack.ts";
 import { type ProxySlice, readSlice } from "./endpoints.ts";
-import { computeFrontends, type Frontend, isProxied, type NodeContext, type ServiceFrontends } from "./frontends.ts";
+import {
+  computeFrontends,
+  countEndpoints,
+  endpointsMax,
+  type Frontend,
+  isProxied,
+  type NodeContext,
+  type ServiceFrontends,
+} from "./frontends.ts";
 import { HealthChecks } from "./health-checks.ts";
 import { type AffinityClient, parseAffinityClients } from "./nftables/affinity-clients.ts";
 import type { TableOptions } from "./nftables/base-rules.ts";
@@ -60,8 +68,6 @@ export interface ServiceProxy {
   readonly ready: Promise<void>;
   /** Whether the last transaction succeeded. */
   readonly isHealthy: boolean;
-  /** Whether load balancers may send new connections to the node: it is not about to be deleted. */
-  readonly isNodeEligible: boolean;
   /** Idempotent. */
   close(options: { readonly removeRules: boolean }): Promise<void>;
 }
@@ -73,8 +79,6 @@ const BATCH_MS = 5;
 /** How often the existence of the tables is checked. */
 const CHECK_MS = 60_000;
 const ZONE = "topology.kubernetes.io/zone";
-/** The cluster autoscaler's taint of nodes that it deletes next. */
-const SCALE_DOWN_TAINT = "ToBeDeletedByClusterAutoscaler";
 const FAMILIES = ["IPv4", "IPv6"] as const;
 
 export function startServiceProxy(options: ServiceProxyOptions): ServiceProxy {
@@ -112,7 +116,6 @@ class RunningProxy implements ServiceProxy {
   #dirty = new Set<string>();
   #rebuilds = true;
   #healthy = false;
-  #nodeEligible = true;
   #wake: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -139,10 +142,6 @@ class RunningProxy implements ServiceProxy {
 
   get isHealthy(): boolean {
     return this.#healthy;
-  }
-
-  get isNodeEligible(): boolean {
-    return this.#nodeEligible;
   }
 
   close({ removeRules }: { readonly removeRules: boolean }): Promise<void> {
@@ -250,9 +249,7 @@ class RunningProxy implements ServiceProxy {
     }
   }
 
-  #setNode({ metadata, spec, status }: Node): void {
-    const isDrained = (spec?.taints ?? []).some(({ key }) => key === SCALE_DOWN_TAINT);
-    this.#nodeEligible = metadata?.deletionTimestamp === undefined && !isDrained;
+  #setNode({ metadata, status }: Node): void {
     const internal = (status?.addresses ?? [])
       .filter(({ type }) => type === "InternalIP")
       .map(({ address }) => address);
@@ -333,6 +330,7 @@ class RunningProxy implements ServiceProxy {
       const service = this.#services.get(key);
       const slices = [...(this.#slices.get(key)?.values() ?? [])];
       const all = service && computeFrontends(service, slices, family, this.#node);
+      if (service !== undefined) this.#reportUnusedEndpoints(service, slices, family);
       const computed = service && all && this.#withoutUsedPorts(service, all, usedPorts);
       const next = computed !== undefined && computed.clusterIps.length > 0 ? computed : undefined;
       const known = this.#frontends.get(`${family} ${key}`);
@@ -390,6 +388,13 @@ class RunningProxy implements ServiceProxy {
       this.#options.onProblem(service, "PortConflict", message);
     }
     return taken.length === 0 ? all : { ...all, frontends: all.frontends.filter((frontend) => !isTaken(frontend)) };
+  }
+
+  #reportUnusedEndpoints(service: Service, slices: readonly ProxySlice[], family: IpFamily): void {
+    const [count, max] = [countEndpoints(slices, family), endpointsMax(service)];
+    if (count <= max) return;
+    const message = `The service has ${count} ${family} endpoints, of which the proxy uses ${max}, as it has many ports`;
+    this.#options.onProblem(service, "TooManyEndpoints", message);
   }
 
   #reportConflicts(table: ServiceTable, changes: ReadonlyMap<string, unknown>): void {
