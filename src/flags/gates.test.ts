@@ -34,19 +34,6 @@ t.test("a gate that the program does not read can be set, with a warning", async
   t.same(gateWarnings(table, { AllAlpha: false, Idle: false, Early: true }), []);
 });
 
-t.test("a gate whose feature is missing is off, and cannot be set", async (t) => {
-  const lacking = { ...table, Absent: { stage: "BETA", default: true, missing: "it is hard" } } as const;
-  t.equal(new FeatureGates(lacking).enabled("Absent"), false);
-  t.equal(new FeatureGates(lacking, { AllBeta: true, Absent: true }).enabled("Absent"), false);
-  t.same(gateProblems(lacking, { Absent: true }), [
-    "feature gate Absent cannot be set to true: this build lacks its feature, it is hard",
-  ]);
-  t.same(gateProblems(table, { Absent: true }, lacking), gateProblems(lacking, { Absent: true }), "in any program");
-  t.same(gateProblems(lacking, { Absent: false }), []);
-  t.same(gateWarnings(lacking, { Absent: false, AllAlpha: true }), []);
-  t.match(gateWarnings(lacking, { AllBeta: true }), [/AllBeta=true leaves out .* this build lacks: Absent$/]);
-});
-
 t.test("gateProblems() names unknown gates with the nearest, and locked ones", async (t) => {
   t.same(gateProblems(table, { Erly: true, Done: false, KubeletThing: true, constructor: true }), [
     "unknown feature gate Erly: did you mean Early?",
@@ -62,9 +49,7 @@ t.test("one list of all gates with all values configures both programs", async (
     for (const name of Object.keys(allGates)) {
       for (const value of [true, false]) {
         const gate = gates[name];
-        const { missing, permanent } = gate ?? allGates[name] ?? {};
-        const isRefused = gate?.effective !== true && (value ? missing : permanent) !== undefined;
-        if ((gate?.locked && gate.default !== value) || isRefused) {
+        if (gate?.locked && gate.default !== value) {
           t.equal(gateProblems(gates, { [name]: value }, allGates).length, 1, `${program} ${name}=${value} is refused`);
           continue;
         }
@@ -72,21 +57,20 @@ t.test("one list of all gates with all values configures both programs", async (
         const enabled = new FeatureGates(gates, { [name]: value }).has(name);
         if (gate !== undefined) t.equal(enabled, value, `${program} ${name}=${value}`);
         const warnings = gateWarnings(gates, { [name]: value }).filter((text) => text.includes("effect"));
-        const changes = value !== (gate?.default === true && gate.missing === undefined);
+        const changes = value !== gate?.default;
         t.equal(warnings.length, gate === undefined || (gate.effective !== true && changes) ? 1 : 0, name);
       }
     }
   }
 });
 
-t.test("AllAlpha, AllBeta and emulation set every gate of their stage that is not locked or missing", async (t) => {
+t.test("AllAlpha, AllBeta and emulation set every gate of their stage that is not locked", async (t) => {
   for (const version of ["1.31", "1.32", "1.33"]) {
     const gates = apiserverGatesIn(version);
     for (const { name, stage, enabled } of new FeatureGates(gates, { AllAlpha: true, AllBeta: true }).list()) {
       if (name === "AllAlpha" || name === "AllBeta") continue;
-      const isMissing = gates[name]?.missing !== undefined && !gates[name].effective;
-      const expected = stage === "ALPHA" || stage === "BETA" ? true : gates[name]?.default;
-      t.equal(enabled, (!isMissing && expected) || gates[name]?.permanent !== undefined, `${name} in ${version}`);
+      const expected = stage === "ALPHA" || stage === "BETA" || gates[name]?.default;
+      t.equal(enabled, expected, `${name} in ${version}`);
     }
   }
 });

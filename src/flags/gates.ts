@@ -12,10 +12,6 @@ export interface Gate {
   readonly locked?: boolean;
   /** This program reads the gate. Settings of other gates change only what the program reports. */
   readonly effective?: true;
-  /** What this build lacks of the feature: the gate is off, and nothing can set it to true. */
-  readonly missing?: string;
-  /** Why this build always has the feature: the gate is on, and nothing can set it to false. */
-  readonly permanent?: string;
 }
 
 export type GateTable = Readonly<Record<string, Gate>>;
@@ -61,13 +57,8 @@ export class FeatureGates implements FeatureLookup {
   }
 }
 
-/**
- * AllAlpha and AllBeta apply to gates that are not set by name, but not to locked ones. Gates whose feature this build
- * lacks are off, so that metrics report what the program does.
- */
+/** AllAlpha and AllBeta apply to gates that are not set by name, but not to locked ones. */
 function isGateEnabled(name: string, gate: Gate, settings: GateSettings): boolean {
-  if (gate.missing !== undefined && gate.effective !== true) return false;
-  if (gate.permanent !== undefined && gate.effective !== true) return true;
   if (gate.locked) return gate.default;
   const set = findSetting(settings, name);
   if (set !== undefined) return set;
@@ -98,12 +89,7 @@ export function gateProblems(table: GateTable, settings: GateSettings, known: Ga
     if (gate?.locked && value !== gate.default) {
       return [`cannot set feature gate ${given} to ${value}, feature is locked to ${gate.default}`];
     }
-    const { missing, permanent, effective } = gate ?? known[name] ?? {};
-    if (permanent !== undefined && !effective && !value) {
-      return [`feature gate ${given} cannot be set to false: this build always has its feature, ${permanent}`];
-    }
-    if (missing === undefined || effective || !value) return [];
-    return [`feature gate ${given} cannot be set to true: this build lacks its feature, ${missing}`];
+    return [];
   });
 }
 
@@ -115,29 +101,16 @@ export function gateWarnings(table: GateTable, settings: GateSettings): string[]
     if (gate === undefined) {
       return [`Feature gate ${given}=${value} has no effect: it belongs to another program or release`];
     }
-    return [...effectWarnings(table, name, value), ...removalWarnings(gate, given, value)];
+    return [...effectWarnings(gate, name, value), ...removalWarnings(gate, given, value)];
   });
 }
 
-function effectWarnings(table: GateTable, name: string, value: boolean): string[] {
-  const gate = table[name]!;
-  if (isGroupGate(name)) {
-    const left = value ? leftOut(table, gate.stage) : [];
-    if (left.length === 0) return [];
-    return [`Feature gate ${name}=true leaves out gates whose features this build lacks: ${left.join(", ")}`];
-  }
-  if (gate.effective === true || value === (gate.missing === undefined && gate.default)) return [];
+function effectWarnings(gate: Gate, name: string, value: boolean): string[] {
+  if (gate.effective === true || value === gate.default) return [];
   return [`Feature gate ${name}=${value} has no effect: ${gatesWithoutEffect.get(name) ?? OTHER_PROGRAM}`];
 }
 
 const OTHER_PROGRAM = "other programs read it";
-
-function leftOut(table: GateTable, stage: GateStage): readonly string[] {
-  return Object.keys(table).filter((name) => {
-    const gate = table[name]!;
-    return gate.stage === stage && gate.missing !== undefined && gate.effective !== true;
-  });
-}
 
 function isGroupGate(name: string): boolean {
   return name === "AllAlpha" || name === "AllBeta";

@@ -77,10 +77,8 @@ function renderGates(gates: GateTable): string[] {
   ];
 }
 
-function describeEffect(name: string, { effective, locked, missing, permanent }: Gate): string {
+function describeEffect(name: string, { effective, locked }: Gate): string {
   if (effective) return locked ? "" : "yes";
-  if (missing !== undefined) return `missing: ${missing}`;
-  if (permanent !== undefined) return `always on: ${permanent}`;
   if (locked) return "";
   const reason = gatesWithoutEffect.get(name);
   return reason === undefined ? "in other programs" : `none: ${reason}`;

@@ -1,8 +1,7 @@
 /** Feature gates of the node agent: stage and default as specified, GA and locked ones as in Kubernetes 1.33. */
 import type { GateTable } from "../gates.ts";
-import { markMissing } from "./missing-features.ts";
 
-export const agentGates: GateTable = markMissing({
+export const agentGates: GateTable = {
   APIResponseCompression: { stage: "BETA", default: true },
   APIServerIdentity: { stage: "BETA", default: true },
   APIServerTracing: { stage: "BETA", default: true },
@@ -196,4 +195,4 @@ export const agentGates: GateTable = markMissing({
   WindowsCPUAndMemoryAffinity: { stage: "ALPHA", default: false },
   WindowsGracefulNodeShutdown: { stage: "ALPHA", default: false },
   WindowsHostNetwork: { stage: "ALPHA", default: true },
-});
+};

@@ -204,9 +204,7 @@ export function apiserverGatesIn(version: string): GateTable {
       if (!Object.hasOwn(changed, name)) return [[name, gate]];
       const then = changed[name];
       if (then === undefined) return [];
-      const { effective, missing, permanent } = gate;
-      const now = { ...(effective && { effective }), ...(missing && { missing }), ...(permanent && { permanent }) };
-      return [[name, { ...then, ...now }]];
+      return [[name, gate.effective ? { ...then, effective: true } : then]];
     }),
   );
 }

@@ -1,8 +1,7 @@
 /** Feature gates of the API server: stage and default as specified, GA and locked ones as in Kubernetes 1.33. */
 import type { GateTable } from "../gates.ts";
-import { markMissing } from "./missing-features.ts";
 
-export const apiserverGates: GateTable = markMissing({
+export const apiserverGates: GateTable = {
   APIResponseCompression: { stage: "BETA", default: true, effective: true },
   APIServerIdentity: { stage: "BETA", default: true, effective: true },
   APIServerTracing: { stage: "BETA", default: true, effective: true },
@@ -196,4 +195,4 @@ export const apiserverGates: GateTable = markMissing({
   WindowsCPUAndMemoryAffinity: { stage: "ALPHA", default: false },
   WindowsGracefulNodeShutdown: { stage: "ALPHA", default: false },
   WindowsHostNetwork: { stage: "DEPRECATED", default: false },
-});
+};
