@@ -85,7 +85,7 @@ export interface PodServicesOptions {
 }
 
 export interface PodServiceLinks
-  extends Pick<PodAdmitterOptions, "node" | "pressures" | "isShuttingDown" | "terminate"> {
+  extends Pick<PodAdmitterOptions, "node" | "pressures" | "isShuttingDown" | "terminate" | "onPreempted"> {
   readonly events: PodEventRecorder;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;
@@ -160,6 +160,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       pods: links.assigned,
       terminate: links.terminate,
       events,
+      onPreempted: links.onPreempted,
       clock,
       allowedSysctls: config.pods.allowedUnsafeSysctls,
       appArmor: hasAppArmor(),

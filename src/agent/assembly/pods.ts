@@ -87,6 +87,7 @@ export function openPods(
       onProbe: metrics.onProbe,
       measureCgroup: metrics.measureCgroup,
       workerMetrics: metrics.workers,
+      onPreempted: (resource) => metrics.onPreempted(resource),
       volumeMetrics: metrics.volumes,
       onPulled: (...pulled) => metrics.onPulled(...pulled),
       node: () => node.nodeObject.read(),

@@ -52,6 +52,7 @@ export class AgentMetrics implements Disposable {
   readonly #restarted: CounterFamily;
   readonly #orphaned: CounterFamily;
   readonly #evictions: CounterFamily;
+  readonly #preemptions: CounterFamily;
   readonly #statsAges: HistogramFamily;
   readonly #collectedImages: CounterFamily;
   readonly #cleanedVolumes: Gauge;
@@ -103,6 +104,12 @@ export class AgentMetrics implements Disposable {
       help: "Cumulative number of pod evictions by eviction signal",
       stability,
       labels: ["eviction_signal"],
+    });
+    this.#preemptions = registry.counter({
+      name: "kubelet_preemptions",
+      help: "Cumulative number of pod preemptions by preemption resource",
+      stability,
+      labels: ["preemption_signal"],
     });
     this.#statsAges = registry.histogram(
       {
@@ -184,6 +191,11 @@ export class AgentMetrics implements Disposable {
   /** `emptydirfs.limit` */
   onEvicted(signal: string): void {
     this.#evictions.with(signal).inc();
+  }
+
+  /** `resource`: the first that the critical pod lacked. */
+  onPreempted(resource: string): void {
+    this.#preemptions.with(resource).inc();
   }
 
   onStatsAge(signal: string, seconds: number): void {

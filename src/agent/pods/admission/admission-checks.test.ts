@@ -129,6 +129,7 @@ t.test("selectVictims() selects few pods, and those of the lowest QoS class", as
 t.test("PodAdmitter counts the pods that it admitted, and preempts pods for critical ones", async (t) => {
   const pods: Pod[] = [];
   const ended: string[] = [];
+  const preempted: string[] = [];
   const admitter = new PodAdmitter({
     node: async () => node,
     pressures: () => [],
@@ -142,6 +143,7 @@ t.test("PodAdmitter counts the pods that it admitted, and preempts pods for crit
       );
     },
     events: { recordPodEvent: () => undefined, recordContainerEvent: () => undefined },
+    onPreempted: (resource) => preempted.push(resource),
     clock: new FakeClock(),
     allowedSysctls: [],
     appArmor: false,
@@ -158,6 +160,7 @@ t.test("PodAdmitter counts the pods that it admitted, and preempts pods for crit
   pods.push(critical);
   t.equal(await admitter.admit(critical), undefined);
   t.same(ended, ["a"]);
+  t.same(preempted, ["cpu"]);
   const resize = (cpu: string) => admitter.resize(pod("k", {}, { cpu }));
   t.same(await resize("64"), {
     reason: "Infeasible",
@@ -177,6 +180,7 @@ t.test("PodAdmitter waits for a preempted pod at most 1.5 times its grace period
   const pods = [victim];
   const events: string[] = [];
   const admitter = new PodAdmitter({
+    onPreempted: (resource) => t.fail(`${resource}: the pod has not ended`),
     node: async () => node,
     pressures: () => [],
     isShuttingDown: () => false,

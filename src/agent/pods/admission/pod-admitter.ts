@@ -27,6 +27,8 @@ export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls
   /** Terminates a pod; resolves when no container of it runs any more. */
   readonly terminate: (uid: string, termination: Termination) => Promise<void>;
   readonly events: PodEventRecorder;
+  /** A pod has ended for a critical one, which lacked this resource first. */
+  readonly onPreempted: (resource: string) => void;
   readonly clock: Clock;
   /** Undefined: pods get no CPUs, memory or devices of their own. */
   readonly resources?: Pick<ResourceManagers, "admit" | "findResizeProblem" | "withAllocatedDevices"> | undefined;
@@ -131,24 +133,24 @@ export class PodAdmitter {
     );
   }
 
-  /** Waits for a victim with a timeout: a pod that does not end must not block the admission of all others. */
-  async #waitForTermination(victim: Pod, ended: Promise<void>): Promise<void> {
+  /** False when a timeout passed first: a pod that does not end must not block the admission of all others. */
+  async #waitForTermination(victim: Pod, ended: Promise<void>): Promise<boolean> {
     const { clock, events } = this.#options;
-    const { promise: timeout, resolve } = Promise.withResolvers<void>();
+    const { promise: timeout, resolve } = Promise.withResolvers<boolean>();
     const limitMs = Math.max(TERMINATION_TIMEOUT_MS_MIN, graceSeconds(victim) * 1000 * TERMINATION_TIMEOUT_FACTOR);
     const timer = clock.timer(limitMs, () => {
       const text = "Container runtime did not kill the pod within specified grace period.";
       events.recordPodEvent(victim, "Warning", "ExceededGracePeriod", text);
-      resolve();
+      resolve(false);
     });
-    await Promise.race([ended, timeout]).finally(() => timer.cancel());
+    return await Promise.race([ended.then(() => true), timeout]).finally(() => timer.cancel());
   }
 
   /** Terminates other pods for a critical pod that only lacks capacity. */
   async #preempt(pod: Pod, failures: readonly AdmissionFailure[]): Promise<WaitingReason | undefined> {
     const other = failures.find(({ shortage }) => shortage === undefined);
     if (other !== undefined || failures.length === 0) return other;
-    const { events, terminate } = this.#options;
+    const { events, terminate, onPreempted } = this.#options;
     const shortages = failures.flatMap(({ shortage }) => (shortage === undefined ? [] : [shortage]));
     try {
       for (const victim of selectVictims(pod, this.#otherPods(pod), shortages)) {
@@ -156,7 +158,8 @@ export class PodAdmitter {
         events.recordPodEvent(victim, "Warning", "Preempting", message);
         const disruption = "Pod was preempted by Kubelet to accommodate a critical pod.";
         const termination = { graceSeconds: undefined, failure: { reason: "Preempting", message }, disruption };
-        await this.#waitForTermination(victim, terminate(podUid(victim), termination));
+        const hasEnded = await this.#waitForTermination(victim, terminate(podUid(victim), termination));
+        if (hasEnded) onPreempted(shortages[0]?.resource ?? "");
       }
       return undefined;
     } catch (error) {
