@@ -68,6 +68,8 @@ export interface ServiceProxy {
   readonly ready: Promise<void>;
   /** Whether the last transaction succeeded. */
   readonly isHealthy: boolean;
+  /** Whether load balancers may send new connections to the node: it is not about to be deleted. */
+  readonly isNodeEligible: boolean;
   /** Idempotent. */
   close(options: { readonly removeRules: boolean }): Promise<void>;
 }
@@ -79,6 +81,8 @@ const BATCH_MS = 5;
 /** How often the existence of the tables is checked. */
 const CHECK_MS = 60_000;
 const ZONE = "topology.kubernetes.io/zone";
+/** The cluster autoscaler's taint of nodes that it deletes next. */
+const SCALE_DOWN_TAINT = "ToBeDeletedByClusterAutoscaler";
 const FAMILIES = ["IPv4", "IPv6"] as const;
 
 export function startServiceProxy(options: ServiceProxyOptions): ServiceProxy {
@@ -116,6 +120,7 @@ class RunningProxy implements ServiceProxy {
   #dirty = new Set<string>();
   #rebuilds = true;
   #healthy = false;
+  #nodeEligible = true;
   #wake: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -142,6 +147,10 @@ class RunningProxy implements ServiceProxy {
 
   get isHealthy(): boolean {
     return this.#healthy;
+  }
+
+  get isNodeEligible(): boolean {
+    return this.#nodeEligible;
   }
 
   close({ removeRules }: { readonly removeRules: boolean }): Promise<void> {
@@ -249,7 +258,9 @@ class RunningProxy implements ServiceProxy {
     }
   }
 
-  #setNode({ metadata, status }: Node): void {
+  #setNode({ metadata, spec, status }: Node): void {
+    const isDrained = (spec?.taints ?? []).some(({ key }) => key === SCALE_DOWN_TAINT);
+    this.#nodeEligible = metadata?.deletionTimestamp === undefined && !isDrained;
     const internal = (status?.addresses ?? [])
       .filter(({ type }) => type === "InternalIP")
       .map(({ address }) => address);
