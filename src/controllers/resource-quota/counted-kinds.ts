@@ -4,18 +4,15 @@ import type { Evaluator } from "../../admission/plugins/resource-quota/evaluator
 import { evaluatorOf } from "../../admission/plugins/resource-quota/evaluators.ts";
 import { scopesOf } from "../../admission/plugins/resource-quota/scopes.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
-import {
-  addResources,
-  filterResources,
-  NO_RESOURCES,
-  parseResourceList,
-  type ResourceQuantities,
-} from "../../api/core/resources/quantities.ts";
+import { filterResources, type ResourceQuantities } from "../../api/core/resources/quantities.ts";
 import { type ApiObject, type Kind, onePerResource } from "../../api/kind.ts";
+import { addQuantities, type Quantity } from "../../api/meta/quantity.ts";
 import type { Client } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import { customContentKinds } from "../namespace/content-kinds.ts";
 
+const ZERO: Quantity = { nanos: 0n, format: "DecimalSI" };
 /** The page size of Kubernetes' clients. */
 const PAGE_SIZE = 500;
 
@@ -68,18 +65,20 @@ export async function calculateUsage(
   const scopes = scopesOf(quota);
   const left = new Set<string>();
   let failure: CalculatedUsage["failure"];
-  let used = NO_RESOURCES;
+  // Changed in place: a quota may limit thousands of resources, and count thousands of objects.
+  const used = new Map<string, Quantity>();
+  const slice = new TimeSlice();
   for (const { kind, evaluator } of kinds) {
-    const resources = limited.filter((resource) => evaluator.counts(resource));
-    if (resources.length === 0) continue;
-    used = addResources(used, parseResourceList(Object.fromEntries(resources.map((resource) => [resource, "0"]))));
+    const resources = new Set(limited.filter((resource) => evaluator.counts(resource)));
+    if (resources.size === 0) continue;
+    for (const resource of resources) if (!used.has(resource)) used.set(resource, ZERO);
     try {
       for await (const item of listObjects(client, kind, quota.metadata?.namespace ?? "", signal)) {
+        if (slice.isOver) await slice.end();
         if (!scopes.every((scope) => evaluator.matchesScope(scope, item))) continue;
-        used = addResources(
-          used,
-          filterResources(evaluator.usage(item), (resource) => resources.includes(resource)),
-        );
+        for (const [resource, amount] of evaluator.usage(item)) {
+          if (resources.has(resource)) used.set(resource, addQuantities(used.get(resource) ?? ZERO, amount));
+        }
       }
     } catch (error) {
       signal.throwIfAborted();
