@@ -31,6 +31,20 @@ type CommonName = keyof CommonTable | "version" | "help";
 
 export type Effects<N extends string> = Readonly<Record<N, (t: Test) => Promise<void>>>;
 
+/** A gate whose value the options of a program contain. `needed` are the settings of other gates. */
+export function showsGate<T>(
+  options: (...argv: readonly string[]) => T,
+  gate: string,
+  read: (options: T) => unknown,
+  needed: readonly string[] = [],
+): (t: Test) => Promise<void> {
+  const readWith = (value: boolean) => read(options(`--feature-gates=${[...needed, `${gate}=${value}`].join(",")}`));
+  return async (t) => {
+    t.equal(readWith(false), false);
+    t.equal(readWith(true), true);
+  };
+}
+
 /** A program whose flags are tested. */
 export interface ComponentSubject {
   /** `controller-manager`: the first word of the command line. */

@@ -7,7 +7,7 @@ import {
 } from "../../controller-manager/flags.ts";
 import { type ControllerManagerOptions, controllerManagerOptions } from "../../controller-manager/options.ts";
 import { invokeMutant } from "../../testing/flags/mutant.ts";
-import { componentEffects, warns } from "./component-effects.ts";
+import { componentEffects, showsGate, warns } from "./component-effects.ts";
 
 type Effects = Partial<Record<keyof typeof controllerManagerFlags, (t: Test) => Promise<void>>>;
 
@@ -219,4 +219,44 @@ export const controllerManagerEffects: Effects = {
   ...componentEffects({ word: "controller-manager", name: "kube-controller-manager", invoke, options }),
   ...controllerEffects,
   ...objectEffects,
+};
+
+const shows = (gate: string, read: (options: ControllerManagerOptions) => unknown, ...needed: readonly string[]) => {
+  const optionsWith = (setting: string) => {
+    const { flags, gates } = invoke("--controllers=*,-taint-eviction-controller", setting);
+    return controllerManagerOptions(flags, gates);
+  };
+  return showsGate(optionsWith, gate, read, needed);
+};
+
+/** A gate that controllers receive; the effects of the API server's gates show what they do with it. */
+const reachesControllers = (gate: string) => shows(gate, ({ features }) => features.has(gate));
+
+export const controllerManagerGateEffects: Readonly<Record<string, (t: Test) => Promise<void>>> = {
+  AllAlpha: shows("AllAlpha", ({ features }) => features.has("MaxUnavailableStatefulSet")),
+  AllBeta: shows("AllBeta", ({ features }) => features.has("PodDeletionCost")),
+  ClientsAllowCBOR: shows("ClientsAllowCBOR", ({ cbor }) => cbor !== undefined),
+  ClientsPreferCBOR: shows("ClientsPreferCBOR", ({ cbor }) => cbor === "prefer", "ClientsAllowCBOR=true"),
+  SeparateTaintEvictionController: shows(
+    "SeparateTaintEvictionController",
+    ({ controllerOptions }) => controllerOptions.evictsPods !== true,
+  ),
+  WatchListClient: shows("WatchListClient", ({ streamsLists }) => streamsLists),
+  ...Object.fromEntries(
+    [
+      "APIServerIdentity",
+      "DRAAdminAccess",
+      "DRADeviceTaints",
+      "DRAPrioritizedList",
+      "DeploymentReplicaSetTerminatingReplicas",
+      "DynamicResourceAllocation",
+      "MaxUnavailableStatefulSet",
+      "MultiCIDRServiceAllocator",
+      "OrderedNamespaceDeletion",
+      "PodDeletionCost",
+      "PreferSameTrafficDistribution",
+      "StorageVersionAPI",
+      "StorageVersionMigrator",
+    ].map((gate) => [gate, reachesControllers(gate)]),
+  ),
 };

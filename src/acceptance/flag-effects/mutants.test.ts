@@ -15,8 +15,8 @@ import { agentGateEffects, fieldEffects, separateEffects, verifyField } from "./
 import { agentEffects } from "./agent/effects.ts";
 import { apiserverEffects } from "./apiserver/effects.ts";
 import { gateEffects } from "./apiserver/gate-effects.ts";
-import { controllerManagerEffects } from "./controller-manager-effects.ts";
-import { schedulerEffects } from "./scheduler-effects.ts";
+import { controllerManagerEffects, controllerManagerGateEffects } from "./controller-manager-effects.ts";
+import { schedulerEffects, schedulerGateEffects } from "./scheduler-effects.ts";
 import { upEffects } from "./up-effects.ts";
 
 type Run = MutationTest["run"];
@@ -74,7 +74,9 @@ const mutants: readonly MutationTest[] = [
   ...table("agent", "field", fieldRuns),
   ...table("agent", "gate", agentGateEffects),
   ...table("controller-manager", "flag", controllerManagerRuns),
+  ...table("controller-manager", "gate", controllerManagerGateEffects),
   ...table("scheduler", "flag", schedulerRuns),
+  ...table("scheduler", "gate", schedulerGateEffects),
   ...table("up", "flag", upEffects),
 ];
 

@@ -5,7 +5,7 @@ import type { Test } from "tap";
 import { type schedulerFlags, schedulerProgram } from "../../scheduler/flags.ts";
 import { type SchedulerOptions, schedulerOptions } from "../../scheduler/options.ts";
 import { invokeMutant } from "../../testing/flags/mutant.ts";
-import { componentEffects } from "./component-effects.ts";
+import { componentEffects, showsGate } from "./component-effects.ts";
 
 type Effects = Partial<Record<keyof typeof schedulerFlags, (t: Test) => Promise<void>>>;
 
@@ -74,4 +74,33 @@ export const schedulerEffects: Effects = {
     writeFileSync(file, `${CONFIG}unknown: 1\n`);
     t.throws(() => options(`--config=${file}`), { message: /unknown field "unknown"/ });
   },
+};
+
+const shows = (gate: string, read: (options: SchedulerOptions) => unknown, needed: readonly string[] = []) =>
+  showsGate(options, gate, read, needed);
+
+const devices = (
+  gate: string,
+  feature: keyof NonNullable<SchedulerOptions["features"]["dynamicResources"]>,
+): ((t: Test) => Promise<void>) =>
+  shows(gate, ({ features }) => features.dynamicResources?.[feature], ["DynamicResourceAllocation=true"]);
+
+export const schedulerGateEffects: Readonly<Record<string, (t: Test) => Promise<void>>> = {
+  AllAlpha: shows("AllAlpha", ({ features }) => features.storageCapacityScoring),
+  AllBeta: shows("AllBeta", ({ features }) => features.asyncPreemption),
+  ClientsAllowCBOR: shows("ClientsAllowCBOR", ({ cbor }) => cbor !== undefined),
+  ClientsPreferCBOR: shows("ClientsPreferCBOR", ({ cbor }) => cbor === "prefer", ["ClientsAllowCBOR=true"]),
+  DRAAdminAccess: devices("DRAAdminAccess", "adminAccess"),
+  DRADeviceTaints: devices("DRADeviceTaints", "deviceTaints"),
+  DRAPartitionableDevices: devices("DRAPartitionableDevices", "partitionableDevices"),
+  DRAPrioritizedList: devices("DRAPrioritizedList", "prioritizedList"),
+  DynamicResourceAllocation: shows(
+    "DynamicResourceAllocation",
+    ({ features }) => features.dynamicResources !== undefined,
+  ),
+  SchedulerAsyncPreemption: shows("SchedulerAsyncPreemption", ({ features }) => features.asyncPreemption),
+  SchedulerPopFromBackoffQ: shows("SchedulerPopFromBackoffQ", ({ features }) => features.popFromBackoff),
+  SchedulerQueueingHints: shows("SchedulerQueueingHints", ({ features }) => features.queueingHints),
+  StorageCapacityScoring: shows("StorageCapacityScoring", ({ features }) => features.storageCapacityScoring),
+  WatchListClient: shows("WatchListClient", ({ streamsLists }) => streamsLists),
 };

@@ -1,8 +1,9 @@
-/** The effect of each flag of `svc scheduler`. */
+/** The effect of each flag and feature gate of `svc scheduler`. */
 import t from "tap";
 import type { Flag } from "../../flags/flag.ts";
+import { schedulerGates } from "../../flags/gate-tables/scheduler.ts";
 import { schedulerFlags } from "../../scheduler/flags.ts";
-import { schedulerEffects as effects } from "./scheduler-effects.ts";
+import { schedulerEffects as effects, schedulerGateEffects as gateEffects } from "./scheduler-effects.ts";
 
 t.test("every flag without an inert mark has a test", async (t) => {
   const rows = Object.entries(schedulerFlags) as [string, Flag][];
@@ -15,3 +16,10 @@ for (const [name, shows] of Object.entries(effects)) {
     await shows(t);
   });
 }
+
+t.test("every gate that the program reads has a test", async (t) => {
+  const read = Object.keys(schedulerGates).filter((name) => schedulerGates[name]?.effective);
+  t.same(Object.keys(gateEffects).sort(), read.sort());
+});
+
+for (const [name, shows] of Object.entries(gateEffects)) t.test(`gate ${name} has an effect`, shows);
