@@ -131,8 +131,10 @@ export class OwnershipGraph {
   #link(node: Node, owners: readonly OwnerReference[]): void {
     const before = node.owners;
     if (before === owners || deepEqual(before, owners)) return;
+    // An object may have thousands of owners.
+    const [beforeByUid, nowByUid] = [firstByUid(before), firstByUid(owners)];
     for (const reference of before) {
-      const now = owners.find(({ uid }) => uid === reference.uid);
+      const now = nowByUid.get(reference.uid);
       if (now === undefined) this.#unlink(node, reference);
       // The owner no longer waits for this dependent.
       else if (reference.blockOwnerDeletion === true && now.blockOwnerDeletion !== true)
@@ -140,7 +142,7 @@ export class OwnershipGraph {
     }
     node.owners = owners;
     for (const reference of owners) {
-      if (before.some(({ uid }) => uid === reference.uid)) continue;
+      if (beforeByUid.has(reference.uid)) continue;
       const owner = this.#nodes.get(reference.uid) ?? this.#add(reference.uid);
       owner.dependents ??= new Set();
       owner.dependents.add(node);
@@ -177,6 +179,10 @@ export class OwnershipGraph {
     if (node.owners.length > 0 || (node.dependents?.size ?? 0) > 0 || needsCollector(node.phase)) return;
     this.#nodes.delete(node.uid);
   }
+}
+
+function firstByUid(owners: readonly OwnerReference[]): ReadonlyMap<string, OwnerReference> {
+  return new Map(owners.toReversed().map((reference) => [reference.uid, reference]));
 }
 
 function phaseOf({ deletionTimestamp, finalizers = [] }: ObjectMeta): Phase {
