@@ -2,8 +2,8 @@
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";
-import { keepOpen } from "../storage/keep-open.ts";
 import { until } from "../std/until.ts";
+import { keepOpen } from "../storage/keep-open.ts";
 import type { TestResponse, TestServer } from "./server-fixture.ts";
 
 export const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
