@@ -172,8 +172,8 @@ t.test("PodWorker.released waits for the volumes, after the containers have stop
   await harness.run(2);
   const worker = harness.manager.worker("uid-web");
   const done: string[] = [];
-  worker?.ended.then(() => done.push("ended"));
-  worker?.released.then(() => done.push("released"));
+  void worker?.ended.then(() => done.push("ended"));
+  void worker?.released.then(() => done.push("released"));
   const { volumes } = harness.services;
   let isBusy = true;
   const tearDown = volumes.tearDown.bind(volumes);
