@@ -7,6 +7,7 @@ import {
   crontabSchema,
   crontabs,
   persistentStore,
+  sharedVersions,
   v1,
   v1beta1,
   waitForResponse,
@@ -170,7 +171,7 @@ t.test("startDefinitionController() serves stored definitions after a restart", 
   const lasting = persistentStore();
   {
     await using f = await startTestServer({}, { store: lasting });
-    await createDefinition(f, crontabs(v1, v1beta1));
+    await createDefinition(f, crontabs(...sharedVersions));
     await f.send(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
   }
   await using f = await startTestServer({}, { store: lasting });

@@ -4,12 +4,12 @@ import { customResourceDefinitionKind } from "../../api/apiextensions/custom-res
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import { crontabs, isEstablished, v1, v1beta1 } from "../../testing/apiserver/extensions-fixture.ts";
+import { crontabs, isEstablished, sharedVersions } from "../../testing/apiserver/extensions-fixture.ts";
 import { startInMemoryCluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 t.test("the namespace controller deletes custom resources, and reports remaining ones", async (t) => {
   const client = await startInMemoryCluster(t, { embeddedControllers: ["namespace"] });
-  const definition = crontabs(v1, v1beta1) as unknown as CustomResourceDefinition;
+  const definition = crontabs(...sharedVersions) as unknown as CustomResourceDefinition;
   await client.create(customResourceDefinitionKind, definition);
   await waitForObject(client, customResourceDefinitionKind, "crontabs.stable.example.com", undefined, isEstablished);
   const kind = createCustomKind(definition, "v1");

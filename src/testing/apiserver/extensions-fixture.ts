@@ -59,6 +59,9 @@ export const v1beta1 = {
   schema: { openAPIV3Schema: crontabSchema },
 };
 
+/** Versions with the same schema, of which Kubernetes accepts selectable fields only if all have them. */
+export const sharedVersions = [v1, { ...v1beta1, selectableFields: v1.selectableFields }];
+
 export function crontabs(...versions: readonly object[]) {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
