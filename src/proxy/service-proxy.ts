@@ -215,15 +215,21 @@ class RunningProxy implements ServiceProxy {
         put: (service) => this.#setService(service),
         delete: ({ metadata }) => {
           const key = `${metadata?.namespace}/${metadata?.name}`;
-          this.#services.delete(key);
+          if (this.#services.delete(key)) this.#options.metrics?.recordServiceChange();
           this.#touch(key);
         },
       }),
     );
     this.#resources.defer(
       slices.subscribe({
-        put: (slice, before) => this.#setSlice(slice, before),
-        delete: (slice) => this.#setSlice(undefined, slice),
+        put: (slice, before) => {
+          this.#setSlice(slice, before);
+          this.#options.metrics?.recordEndpointChange(triggerTime(slice));
+        },
+        delete: (slice) => {
+          this.#setSlice(undefined, slice);
+          this.#options.metrics?.recordEndpointChange(undefined);
+        },
       }),
     );
     this.#resources.defer(nodes.subscribe({ put: (node) => this.#setNode(node) }));
@@ -241,6 +247,7 @@ class RunningProxy implements ServiceProxy {
     if (isProxied(service)) this.#services.set(key, service);
     else if (known) this.#services.delete(key);
     else return;
+    this.#options.metrics?.recordServiceChange();
     this.#touch(key);
   }
 
@@ -315,9 +322,10 @@ class RunningProxy implements ServiceProxy {
     const keys = rebuilds ? new Set([...this.#services.keys(), ...this.#known()]) : this.#dirty;
     this.#rebuilds = false;
     this.#dirty = new Set();
+    metrics?.recordSyncStart();
     for (const state of this.#families) await this.#syncFamily(state, keys, rebuilds);
     this.#checks.set(this.#healthChecks());
-    metrics?.recordSync((clock.monotonic() - began) / 1000);
+    metrics?.recordSync((clock.monotonic() - began) / 1000, rebuilds);
     const { conntrack, log } = this.#options;
     const targets = this.#changedTargets;
     this.#changedTargets = new Map();
@@ -441,4 +449,10 @@ class RunningProxy implements ServiceProxy {
       if (isInstalled) await nft.apply(`list chain ${tablePrefix({ family, table })} services\n`);
     }
   }
+}
+
+/** When the pod or service changed that the slice follows, in milliseconds since 1970; undefined when it is unknown. */
+function triggerTime({ metadata }: EndpointSlice): number | undefined {
+  const at = Date.parse(metadata?.annotations?.["endpoints.kubernetes.io/last-change-trigger-time"] ?? "");
+  return Number.isNaN(at) ? undefined : at;
 }

@@ -61,16 +61,34 @@ t.test("/healthz is 200 while the rules are up to date and the node stays, and 5
   await t.rejects(taken, /--metrics-bind-address/, "a port in use is named with its flag");
 });
 
-t.test("/metrics has the duration of transactions and their failures", async (t) => {
+t.test("/metrics has the changes, the duration of transactions and their failures", async (t) => {
   const registry = new MetricRegistry();
-  const metrics = createProxyMetrics(registry, new FakeClock(5000));
-  metrics.recordSync(0.02);
+  const clock = new FakeClock(5000);
+  const metrics = createProxyMetrics(registry, clock);
+  metrics.recordServiceChange();
+  metrics.recordEndpointChange(4000);
+  metrics.recordEndpointChange(5000);
+  metrics.recordEndpointChange(undefined);
+  metrics.recordSyncStart();
   metrics.recordFailure();
+  metrics.recordSyncStart();
+  // During the sync.
+  metrics.recordEndpointChange(5000);
+  await clock.advance(2500);
+  metrics.recordSync(0.02, true);
   await using server = await servePages("--metrics", { host: "127.0.0.1", port: 0 }, metricsPages(registry));
   const { status, body } = await fetchPage(server.port, "/metrics");
   t.equal(status, 200);
   t.match(body, "kubeproxy_sync_proxy_rules_duration_seconds_count 1\n");
-  t.match(body, "kubeproxy_sync_proxy_rules_last_timestamp_seconds 5\n");
+  t.match(body, "kubeproxy_sync_proxy_rules_last_timestamp_seconds 7.5\n");
+  t.match(body, "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds 5\n");
+  t.match(body, "kubeproxy_sync_proxy_rules_service_changes_total 1\n");
+  t.match(body, "kubeproxy_sync_proxy_rules_service_changes_pending 0\n");
+  t.match(body, "kubeproxy_sync_proxy_rules_endpoint_changes_total 4\n");
+  t.match(body, "kubeproxy_sync_proxy_rules_endpoint_changes_pending 1\n");
+  t.match(body, "kubeproxy_sync_full_proxy_rules_duration_seconds_count 1\n");
+  t.match(body, "kubeproxy_sync_partial_proxy_rules_duration_seconds_count 0\n");
+  t.match(body, "kubeproxy_network_programming_duration_seconds_sum 2.5\n", "of changes after the start, written ones");
   t.match(body, "kubeproxy_sync_proxy_rules_nftables_sync_failures_total 1\n");
   t.same(await fetchPage(server.port, "/proxyMode"), { status: 200, body: "nftables" });
 });
