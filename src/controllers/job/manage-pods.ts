@@ -1,9 +1,11 @@
 /** Creation and deletion of a job's pods. */
+
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { isUnanswered, statusCodeOf } from "../api-errors.ts";
 import { isPodReady, sortForDeletion } from "../workload/active-pods.ts";
 import { keyOf } from "../workload/object-keys.ts";
+import { settleInBatches } from "../workload/settle-in-batches.ts";
 import { slowStart } from "../workload/slow-start.ts";
 import { addIndexVariable, failureCount, pendingIndexes, splitDuplicates, templateOfIndex } from "./indexed-jobs.ts";
 import { BATCH_MS, type JobSync, type JobSyncDeps } from "./job-state.ts";
@@ -82,7 +84,7 @@ async function deletePods(sync: JobSync, pods: readonly Pod[], deps: JobSyncDeps
 }
 
 async function deleteAll(sync: JobSync, pods: readonly Pod[], deletePod: (pod: Pod) => Promise<void>) {
-  const results = await Promise.allSettled(pods.map(deletePod));
+  const results = await settleInBatches(pods, deletePod);
   const deleted = pods.filter((_, index) => results[index]?.status === "fulfilled");
   sync.activeCount -= deleted.length;
   sync.terminating += deleted.length;

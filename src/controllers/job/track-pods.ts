@@ -1,4 +1,5 @@
 /** Counts finished pods of a job and removes their finalizers; writes the status in between. */
+
 import { countIndexes } from "../../api/batch/job/indexes.ts";
 import { jobKind } from "../../api/batch/job/kind.ts";
 import type { UncountedTerminatedPods } from "../../api/batch/job/schema.ts";
@@ -7,6 +8,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import { objectReference } from "../workload/object-keys.ts";
+import { settleInBatches } from "../workload/settle-in-batches.ts";
 import {
   addIndexes,
   completionIndexOf,
@@ -176,19 +178,17 @@ async function removeFinalizers(
   { client, finalizers, signal }: JobSyncDeps,
 ): Promise<unknown> {
   finalizers.expectRemoval(key, pods.map(uidOf));
-  const results = await Promise.allSettled(
-    pods.map(async (pod) => {
-      const { name = "", namespace } = pod.metadata ?? {};
-      try {
-        await client.patch(podKind, { name, namespace }, "strategic", REMOVE_FINALIZER, { signal });
-      } catch (error) {
-        // The informer will show no change.
-        finalizers.removalObserved(key, uidOf(pod));
-        if (statusCodeOf(error) !== 404) throw error;
-      }
-      withFinalizer.delete(uidOf(pod));
-    }),
-  );
+  const results = await settleInBatches(pods, async (pod) => {
+    const { name = "", namespace } = pod.metadata ?? {};
+    try {
+      await client.patch(podKind, { name, namespace }, "strategic", REMOVE_FINALIZER, { signal });
+    } catch (error) {
+      // The informer will show no change.
+      finalizers.removalObserved(key, uidOf(pod));
+      if (statusCodeOf(error) !== 404) throw error;
+    }
+    withFinalizer.delete(uidOf(pod));
+  });
   return results.find((result) => result.status === "rejected")?.reason;
 }
 
