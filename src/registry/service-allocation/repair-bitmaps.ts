@@ -22,25 +22,31 @@ export async function repairBitmap(
   log: Logger,
 ): Promise<RepairResult> {
   let result: RepairResult = { released: 0, allocated: 0 };
+  let found: [address: string, times: number][] = [];
   await range.replace(async (stored) => {
     // Read after the bits: an address that is allocated and stored in between is in a later value, which is a conflict.
     const { used, allocated } = await usedBits(services, range, stored, scope, log);
     let released = 0;
-    const found: [offset: number, times: number][] = [];
+    found = [];
+    const kept: number[] = [];
     for (const offset of stored) {
       if (used.has(offset)) continue;
-      const times = (leaked.get(range.addressAt(offset)) ?? 0) + 1;
-      if (times >= REPAIRS_BEFORE_RELEASE) released++;
-      else found.push([offset, times]);
+      const address = range.addressAt(offset);
+      const times = (leaked.get(address) ?? 0) + 1;
+      if (times >= REPAIRS_BEFORE_RELEASE) {
+        released++;
+        continue;
+      }
+      found.push([address, times]);
+      kept.push(offset);
     }
-    leaked.clear();
-    for (const [offset, times] of found) {
-      leaked.set(range.addressAt(offset), times);
-      used.add(offset);
-    }
+    for (const offset of kept) used.add(offset);
     result = { released, allocated };
     return used;
   });
+  // Only now: an attempt that lost a race is no repair.
+  leaked.clear();
+  for (const [address, times] of found) leaked.set(address, times);
   return result;
 }
 
