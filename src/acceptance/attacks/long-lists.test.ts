@@ -240,6 +240,8 @@ class Extremes {
   readonly #ms = new Map<string, readonly [number, string]>();
   readonly #mib = new Map<string, readonly [number, string]>();
   readonly #beyond: string[] = [];
+  /** Requests beyond a bound, and repetitions of them that were as well. */
+  #exceeding = 0;
   #repeatedly = 0;
   count = 0;
 
@@ -249,7 +251,9 @@ class Extremes {
     const text = `${what} | ${status}`;
     if (cost.ms > (this.#ms.get(type)?.[0] ?? -1)) this.#ms.set(type, [cost.ms, text]);
     if (mib > (this.#mib.get(type)?.[0] ?? -1)) this.#mib.set(type, [mib, text]);
-    if (isBeyond(cost)) this.#beyond.push(`${type}: ${what}: ${status}, ${describe(cost)}`);
+    if (!isBeyond(cost)) return;
+    this.#exceeding++;
+    this.#beyond.push(`${type}: ${what}: ${status}, ${describe(cost)}`);
   }
 
   /** The request that was beyond a bound, repeated. */
@@ -264,8 +268,7 @@ class Extremes {
       return `| ${type} | ${what} | ${Math.round(ms)} | ${most} | ${Math.round(mib)} |`;
     });
     const head = "| verb or patch | field | status | longest turn, ms | field | status | most memory, MiB |";
-    const first = this.#beyond.filter((line) => !line.startsWith(" ")).length;
-    const beyond = `${first} beyond ${TURN_MS} ms or ${MEMORY_MIB} MiB, ${this.#repeatedly} when repeated`;
+    const beyond = `${this.#exceeding} beyond ${TURN_MS} ms or ${MEMORY_MIB} MiB, ${this.#repeatedly} when repeated`;
     return [head, "|---|---|---|---|---|---|---|", ...rows, `${this.count} requests, ${beyond}`, ...this.#beyond].join(
       "\n",
     );

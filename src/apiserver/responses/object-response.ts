@@ -15,7 +15,6 @@ import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
 import { indentedListChunks, yamlListChunks } from "./converted-list.ts";
-import { joinChunks } from "./join-chunks.ts";
 import {
   encodeProtobufList,
   encodeProtobufMetadata,
@@ -282,7 +281,7 @@ function encodeJson(status: number, representation: Representation, chunks: read
     return bytesResponse(status, representation.mediaType, Buffer.from(escapeHtml(stringifyExact(value, 2))));
   }
   const length = bodyLength(chunks) ?? 0;
-  const body = length <= SMALL_BYTES ? [Buffer.concat(chunks, length)] : joinChunks(chunks);
+  const body = length <= SMALL_BYTES ? [Buffer.concat(chunks, length)] : chunks;
   return bytesResponse(status, representation.mediaType, body);
 }
 

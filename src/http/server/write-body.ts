@@ -146,6 +146,7 @@ function waitUntil(
   listen: (done: () => void) => () => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    let stopListening = (): void => {};
     const cleanUp = (): void => {
       stopListening();
       sink.off("close", done);
@@ -160,7 +161,7 @@ function waitUntil(
       reject(new AbortedStreamError(`the client read nothing for ${stallTimeoutMs} ms`));
     });
     sink.on("close", done);
-    const stopListening = listen(done);
+    stopListening = listen(done);
   });
 }
 
