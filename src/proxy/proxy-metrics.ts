@@ -1,7 +1,6 @@
 /** Metrics with the names that kube-proxy gives them. */
-import { exponentialBuckets } from "../std/metrics/buckets.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
-import { createSyncMetrics, type SyncMetrics } from "../std/nftables/sync-metrics.ts";
+import { createSyncMetrics, SYNC_SECONDS, type SyncMetrics } from "../std/nftables/sync-metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
 
 export interface ProxyMetrics extends Pick<SyncMetrics, "recordFailure"> {
@@ -19,8 +18,6 @@ export interface ProxyMetrics extends Pick<SyncMetrics, "recordFailure"> {
 }
 
 const PREFIX = "kubeproxy_sync_proxy_rules_";
-/** 1 ms to 16 s. */
-const SYNC_SECONDS = exponentialBuckets(0.001, 2, 15);
 /** From the change of a pod to the rules: fine up to a minute, then up to five. */
 const PROGRAMMING_SECONDS = [0.25, 0.5, ...steps(1, 60, 1), ...steps(65, 120, 5), ...steps(150, 300, 30)];
 /** Changes between two syncs whose latency is observed; the others only count. */

@@ -4,7 +4,7 @@ import type { MetricOptions, MetricRegistry } from "../metrics/metrics.ts";
 import type { Clock } from "../time/clock.ts";
 
 /** 1 ms to 16 s. */
-const SECONDS = exponentialBuckets(0.001, 2, 15);
+export const SYNC_SECONDS = exponentialBuckets(0.001, 2, 15);
 
 export interface SyncMetrics {
   recordSync(seconds: number): void;
@@ -19,7 +19,7 @@ export function createSyncMetrics(
   clock: Clock,
   names: { readonly duration: Metric; readonly last: Metric; readonly failures: Metric },
 ): SyncMetrics {
-  const durations = registry.histogram({ ...names.duration, labels: [] }, SECONDS);
+  const durations = registry.histogram({ ...names.duration, labels: [] }, SYNC_SECONDS);
   const last = registry.gauge({ ...names.last, labels: [] });
   const failures = registry.counter({ ...names.failures, labels: [] });
   return {
