@@ -3,7 +3,7 @@ import type { FeatureLookup } from "../../flags/gates.ts";
 import { errorsMax, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { parseCidr, parseIp } from "../../std/net/ip.ts";
 import { type ApiObject, type Kind, storageKindOf } from "../kind.ts";
-import { cidrProblems, ipProblems } from "../meta/validation/ip.ts";
+import { strictLegacyCidrProblems, strictLegacyIpProblems } from "../meta/validation/ip.ts";
 import { dns1123Subdomain, strictEnvironmentName } from "../meta/validation/names.ts";
 import { type FieldPath, listFields, parseFieldPath } from "./paths.ts";
 import { podSpecPaths } from "./rules.ts";
@@ -69,12 +69,12 @@ function zeroSleepProblem(spec: unknown): string {
 
 /** The rules of the strategy reject text that is no address at all. */
 function strictIps(...paths: readonly string[]): GatedRule {
-  const problems = (text: string) => (parseIp(text) === undefined ? [] : ipProblems(text));
+  const problems = (text: string) => (parseIp(text) === undefined ? [] : strictLegacyIpProblems(text));
   return { gate: "StrictIPCIDRValidation", while: true, paths, problems };
 }
 
 function strictCidrs(...paths: readonly string[]): GatedRule {
-  const problems = (text: string) => (parseCidr(text) === undefined ? [] : cidrProblems(text));
+  const problems = (text: string) => (parseCidr(text) === undefined ? [] : strictLegacyCidrProblems(text));
   return { gate: "StrictIPCIDRValidation", while: true, paths, problems };
 }
 

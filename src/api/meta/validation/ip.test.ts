@@ -3,7 +3,10 @@ import {
   cidrWarnings,
   ipProblems,
   ipWarnings,
+  strictLegacyCidrProblems,
+  strictLegacyIpProblems,
   validateCidr,
+  validateInterfaceAddress,
   validateIp,
   validateLegacyCidr,
   validateLegacyIp,
@@ -13,7 +16,12 @@ import {
 t.test("validateIp() requires the canonical format, validateLegacyIp() accepts any", async (t) => {
   const cases: readonly (readonly [text: string, problem: string | undefined, legacy: boolean])[] = [
     ["10.0.0.1", undefined, true],
-    ["2001:DB8::1", undefined, true],
+    ["2001:db8::1", undefined, true],
+    ["2001:DB8::1", 'must be in canonical form ("2001:db8::1")', true],
+    ["2001:db8::0001", 'must be in canonical form ("2001:db8::1")', true],
+    ["2001:db8:0:0:0:0:0:1", 'must be in canonical form ("2001:db8::1")', true],
+    ["2001:db8::1.2.3.4", 'must be in canonical form ("2001:db8::102:304")', true],
+    ["2001:00db8::1", "must not have leading 0s", true],
     ["10.0.0.01", "must not have leading 0s", true],
     ["::ffff:10.0.0.1", "must not be an IPv4-mapped IPv6 address", true],
     ["x", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", false],
@@ -28,6 +36,11 @@ t.test("validateIp() requires the canonical format, validateLegacyIp() accepts a
 t.test("validateCidr() rejects bits beyond the prefix length", async (t) => {
   const cases: readonly (readonly [text: string, problem: string | undefined, legacy: boolean])[] = [
     ["10.0.0.0/8", undefined, true],
+    ["2001:db8::/64", undefined, true],
+    ["2001:DB8::/64", 'must be in canonical form ("2001:db8::/64")', true],
+    ["2001:db8:0::/64", 'must be in canonical form ("2001:db8::/64")', true],
+    ["2001:DB8::1/64", "must not have bits set beyond the prefix length", true],
+    ["10.0.0.0/08", "must not have leading 0s in IP or prefix length", true],
     ["10.1.0.0/8", "must not have bits set beyond the prefix length", true],
     ["010.0.0.0/8", "must not have leading 0s in IP or prefix length", true],
     ["::ffff:10.0.0.0/104", "must not have an IPv4-mapped IPv6 address", true],
@@ -37,6 +50,29 @@ t.test("validateCidr() rejects bits beyond the prefix length", async (t) => {
     t.same(validateCidr(text, "p")[0]?.detail, problem, text);
     t.equal(validateLegacyCidr(text, "p").length === 0, legacy, text);
   }
+});
+
+t.test("the strict rules of legacy fields accept any format of IPv6", async (t) => {
+  t.same(strictLegacyIpProblems("2001:DB8::0001"), []);
+  t.same(strictLegacyIpProblems("010.0.0.1"), ["must not have leading 0s"]);
+  t.same(strictLegacyIpProblems("::ffff:10.0.0.1"), ["must not be an IPv4-mapped IPv6 address"]);
+  t.same(strictLegacyCidrProblems("2001:DB8:0::/64"), []);
+  t.same(strictLegacyCidrProblems("2001:DB8::1/64"), ["must not have bits set beyond the prefix length"]);
+});
+
+t.test("validateInterfaceAddress() requires the canonical format and accepts bits beyond the prefix", async (t) => {
+  const cases: readonly (readonly [text: string, problem: string | undefined])[] = [
+    ["192.168.1.5/24", undefined],
+    ["2001:db8::1/64", undefined],
+    ["2001:DB8::1/64", 'must be in canonical form ("2001:db8::1/64")'],
+    ["192.168.001.5/24", 'must be in canonical form ("192.168.1.5/24")'],
+    ["192.168.1.5/024", 'must be in canonical form ("192.168.1.5/24")'],
+    ["::ffff:192.168.1.5/120", 'must be in canonical form ("192.168.1.5/24")'],
+    ["::ffff:192.168.1.5/20", 'must be in canonical form ("192.168.1.5/20")'],
+    ["::ffff:192.168.1.5/90", 'must be in canonical form ("192.168.1.5/-6")'],
+    ["192.168.1.5", "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"],
+  ];
+  for (const [text, problem] of cases) t.same(validateInterfaceAddress(text, "p")[0]?.detail, problem, text);
 });
 
 t.test("validateNonSpecialIp() rejects loopback, link-local and multicast addresses", async (t) => {

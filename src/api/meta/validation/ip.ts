@@ -17,12 +17,26 @@ import {
 const NO_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
+/** The bits before the IPv4 part of an IPv4-mapped address. */
+const MAPPED_BITS = 96;
+
 /** Kubernetes' messages for an invalid address in a newer field. */
 export function ipProblems(text: string): readonly string[] {
+  const problems = strictLegacyIpProblems(text);
+  const ip = parseIp(text);
+  return problems.length > 0 || ip === undefined ? problems : canonicalProblems(text, formatIp(ip));
+}
+
+/** The messages for a legacy field while StrictIPCIDRValidation is on: the format need not be canonical. */
+export function strictLegacyIpProblems(text: string): readonly string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [NO_IP];
   if (ip.notation === "leadingZeros") return ["must not have leading 0s"];
   return ip.notation === "mapped" ? ["must not be an IPv4-mapped IPv6 address"] : [];
+}
+
+function canonicalProblems(text: string, canonical: string): readonly string[] {
+  return text === canonical ? [] : [`must be in canonical form ("${canonical}")`];
 }
 
 export function validateIp(text: string, path: string): readonly FieldError[] {
@@ -65,6 +79,13 @@ export function validateNonSpecialIp(text: string, path: string): readonly Field
 
 /** Kubernetes' messages for an invalid CIDR in a newer field. */
 export function cidrProblems(text: string): readonly string[] {
+  const problems = strictLegacyCidrProblems(text);
+  const block = parseCidr(text);
+  return problems.length > 0 || block === undefined ? problems : canonicalProblems(text, formatCidr(block));
+}
+
+/** The messages for a legacy field while StrictIPCIDRValidation is on: the format need not be canonical. */
+export function strictLegacyCidrProblems(text: string): readonly string[] {
   const block = parseCidr(text);
   const problem = block === undefined ? NO_CIDR : problemOf(block);
   return problem === undefined ? [] : [problem];
@@ -78,6 +99,20 @@ function problemOf(block: Cidr): string | undefined {
   if (block.notation === "leadingZeros") return "must not have leading 0s in IP or prefix length";
   if (block.notation === "mapped") return "must not have an IPv4-mapped IPv6 address";
   return block.address.value === block.network ? undefined : "must not have bits set beyond the prefix length";
+}
+
+/** An address with the prefix length of its subnet (`192.168.1.5/24`), in the canonical format. */
+export function validateInterfaceAddress(text: string, path: string): readonly FieldError[] {
+  const block = parseCidr(text);
+  if (block === undefined) {
+    const detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+    return [invalidField(path, text, detail)];
+  }
+  // A prefix that ends before the IPv4 part of a mapped address is shown as Kubernetes computes it: 90 as -6.
+  const isWide = block.family !== block.address.family && block.prefixLength > addressBits("IPv4");
+  const length = isWide ? block.prefixLength - MAPPED_BITS : block.prefixLength;
+  const problems = canonicalProblems(text, `${formatIp(block.address)}/${length}`);
+  return problems.map((problem) => invalidField(path, text, problem));
 }
 
 export function validateLegacyCidr(text: string, path: string): readonly FieldError[] {

@@ -10,11 +10,11 @@ import {
   tooMany,
   unquoted,
 } from "../../../schema/validation/field-error.ts";
-import { parseCidr } from "../../../std/net/ip.ts";
 import { validateNodeSelector } from "../../core/pod-spec/scheduling-validation.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import { validateImmutableField } from "../../meta/validation/immutable.ts";
+import { validateInterfaceAddress } from "../../meta/validation/ip.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import {
   validateFullyQualifiedName,
@@ -316,14 +316,4 @@ function validateNetworkData(
       : []),
     ...validateSet(ips, IPS_MAX, `${path}.ips`, validateInterfaceAddress, (ip) => ip),
   ];
-}
-
-/** An address with a prefix length, whose other bits need not be 0. */
-function validateInterfaceAddress(text: string, path: string): readonly FieldError[] {
-  const block = parseCidr(text);
-  if (block === undefined) {
-    const detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
-    return [invalidField(path, text, detail)];
-  }
-  return block.notation === "standard" ? [] : [invalidField(path, text, "must be in canonical form")];
 }
