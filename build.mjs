@@ -484,21 +484,31 @@ const banner = {
   ].join(""),
 };
 
-/** The commit of the checkout and its date, so that equal sources give equal output; undefined outside a checkout. */
-function commitOfCheckout() {
+/** `git archive` replaces this by the commit and the seconds of its date (.gitattributes). */
+const archivedCommit = "$Format:%H %ct$";
+
+/**
+ * The commit of the checkout or of the archive and its date, so that equal sources give equal output; undefined for
+ * other copies.
+ */
+function findCommit() {
   const git = (...words) =>
     execFileSync("git", ["-C", root, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
-  try {
-    if (git("rev-parse", "--show-toplevel") !== root) return undefined;
-    const [gitCommit, seconds] = git("show", "-s", "--format=%H %ct", "HEAD").split(" ");
-    const gitTreeState = git("status", "--porcelain", "--untracked-files=no") === "" ? "clean" : "dirty";
+  const describe = (text, gitTreeState) => {
+    const [gitCommit, seconds] = text.split(" ");
     const buildDate = new Date(Number(seconds) * 1000).toISOString().replace(".000Z", "Z");
     return { gitCommit, gitTreeState, buildDate };
+  };
+  if (!archivedCommit.startsWith("$")) return describe(archivedCommit, "archive");
+  try {
+    if (git("rev-parse", "--show-toplevel") !== root) return undefined;
+    const isClean = git("status", "--porcelain", "--untracked-files=no") === "";
+    return describe(git("show", "-s", "--format=%H %ct", "HEAD"), isClean ? "clean" : "dirty");
   } catch {
     return undefined;
   }
 }
-const commit = commitOfCheckout();
+const commit = findCommit();
 
 /** The options of esbuild for all output. */
 const esbuildOptions = {

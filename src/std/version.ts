@@ -11,12 +11,12 @@ declare const SVC_COMMIT: string | undefined;
 export interface Build {
   /** In hexadecimal. */
   readonly gitCommit: string;
-  readonly gitTreeState: "clean" | "dirty" | "";
+  readonly gitTreeState: "clean" | "dirty" | "archive" | "";
   /** The date of the commit, so that equal sources give equal bundles; RFC 3339. */
   readonly buildDate: string;
 }
 
-/** What this program was built from; without a bundle, or outside a checkout, the commit is empty. */
+/** What this program was built from; empty without a bundle, and in one of neither a checkout nor a git archive. */
 export const BUILD: Build =
   typeof SVC_COMMIT === "undefined"
     ? { gitCommit: "", gitTreeState: "", buildDate: "1970-01-01T00:00:00Z" }

@@ -53,13 +53,19 @@ t.test("svc version --output json has the commit and its date", async (t) => {
   const versions = JSON.parse(runBuilt("version", "--output", "json"));
   const git = (...words: string[]) => spawnSync("git", ["-C", root, ...words], { encoding: "utf8" }).stdout.trim();
   if (git("rev-parse", "HEAD") === "") {
-    t.same(Object.keys(versions), ["svc", "kubernetes", "gitVersion"], "outside a checkout");
+    t.match(versions, { gitCommit: /^(?:[0-9a-f]{40})?$/, gitTreeState: /^(?:archive)?$/ }, "outside a checkout");
     return;
   }
   t.match(versions, { gitCommit: /^[0-9a-f]{40}$/, gitTreeState: /^(?:clean|dirty)$/ });
   const date = Number(git("show", "-s", "--format=%ct", versions.gitCommit));
   t.equal(Date.parse(versions.buildDate), date * 1000);
   t.match(versions.buildDate, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+});
+
+t.test("git archive writes the commit and its date into the build program", async (t) => {
+  const { stdout } = spawnSync("git", ["-C", root, "archive", "HEAD", "build.mjs"], { encoding: "latin1" });
+  if (stdout === "") return t.comment("Skipped: no checkout");
+  t.match(stdout, /^const archivedCommit = "[0-9a-f]{40} \d+";$/m);
 });
 
 t.test("an old Node.js that runs the file gets one sentence", async (t) => {
