@@ -41,6 +41,7 @@ import { OpenApi } from "./openapi/openapi.ts";
 import type { AgentConnections } from "./proxy/agent-connections.ts";
 import { createPodLogHandler } from "./proxy/pod-log.ts";
 import { applyFilters, type RequestFilter, type RequestHandler, withUser } from "./request/request-context.ts";
+import { Negotiator } from "./responses/representation.ts";
 import { methodNotAllowed, noSuchResource } from "./responses/status-response.ts";
 
 export interface NodeApiOptions {
@@ -106,6 +107,7 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
   const settings: ResourceSettings = {
     scheme,
     cbor: false,
+    negotiator: new Negotiator(false),
     clock,
     random,
     minWatchMs: MIN_WATCH_MS,

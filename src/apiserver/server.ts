@@ -15,7 +15,7 @@ import { type ApiServerDeps, createServerBase, type ServerBase } from "./assembl
 import type { ApiServerConfig } from "./config/config.ts";
 import { DebugEndpoints } from "./debug/debug-endpoints.ts";
 import { withAudit, withFailedAuthenticationAudit } from "./filters/audit.ts";
-import { withAuthentication, withUnauthenticatedClose } from "./filters/authentication.ts";
+import { withAuthentication } from "./filters/authentication.ts";
 import { withAuthorization } from "./filters/authorization.ts";
 import { withCors } from "./filters/cors.ts";
 import { withErrorResponses } from "./filters/error-responses.ts";
@@ -207,7 +207,6 @@ function buildHandlerChain(
     tracing.server,
     withRequestLog(requestLog, clock),
     withRequestMetrics(metrics.requests, clock),
-    ...(closesAnonymous ? [withUnauthenticatedClose()] : []),
     withErrorResponses(log.child("http")),
     withRequestDeadline(clock, timeoutMs, onTermination),
     ...(auditor === undefined ? [] : [withFailedAuthenticationAudit(auditor, clock)]),

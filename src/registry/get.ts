@@ -13,7 +13,8 @@ export async function get<T extends ApiObject>(
   resourceVersion?: string,
 ): Promise<CachedObject<T>> {
   const key = registry.key(scope, name);
-  const cache = await getCache(registry, scope, resourceVersion);
+  const fresh = getCache(registry, scope, resourceVersion);
+  const cache = fresh instanceof Promise ? await fresh : fresh;
   const found = cache === undefined ? await getStored(registry, key, resourceVersion) : cache.get(key);
   if (found === undefined) throw notFound(registry.subject(scope, name));
   return found;

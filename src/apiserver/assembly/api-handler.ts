@@ -27,6 +27,7 @@ import { RequestForwarder } from "../proxy/forward.ts";
 import { registerStreamMetrics } from "../proxy/streams/stream-metrics.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import { createMetricsApi } from "../resource-metrics/metrics-api.ts";
+import { Negotiator } from "../responses/representation.ts";
 import { AgentTunnels } from "../tunnels/agent-tunnels.ts";
 import { createTunnelHandler } from "../tunnels/tunnel-handler.ts";
 import type { AccessControl } from "./access-control.ts";
@@ -67,6 +68,7 @@ export async function createApiHandler(
       watchList: config.watchList,
       scheme,
       cbor: config.cbor,
+      negotiator: new Negotiator(config.cbor),
       stopping,
       admission,
       authorizeCreate: (context) => requireAuthorized(authorizer, { ...authorizerAttributes(context), verb: "create" }),

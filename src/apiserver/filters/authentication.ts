@@ -1,10 +1,10 @@
 import { unauthorized } from "../../api/status.ts";
 import { InvalidCredentialsError } from "../../auth/authn/invalid-credentials-error.ts";
-import type { Authenticator, Credentials } from "../../auth/user.ts";
+import { ANONYMOUS, type Authenticator, type Credentials, type UserInfo } from "../../auth/user.ts";
 import { type HttpRequest, type HttpResponse, headerText, headerTexts } from "../../http/message.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type RequestContext, type RequestFilter, withUser } from "../request/request-context.ts";
+import { type RequestContext, type RequestFilter, type RequestHandler, withUser } from "../request/request-context.ts";
 
 /** Bounds the log lines about failed authentication, so that a client cannot fill the disk. */
 const LOGGED_FAILURES_PER_SECOND_MAX = 20;
@@ -20,40 +20,45 @@ export function withAuthentication(
   closesAnonymous = false,
 ): RequestFilter {
   const logFailure = createFailureLogger(clock, log);
-  return (next) => async (context) => {
-    const { request } = context;
-    let user: Awaited<ReturnType<Authenticator>>;
+  return (next) => (context) => {
+    // Mostly no promise, which would delay every request.
+    let found: ReturnType<Authenticator>;
     try {
-      const found = authenticate(new RequestCredentials(context));
-      user = found instanceof Promise ? await found : found;
+      found = authenticate(new RequestCredentials(context));
     } catch (error) {
-      if (error instanceof InvalidCredentialsError) logFailure(request, error.message);
-      throw error;
+      return Promise.reject(failed(context, error));
     }
+    if (!(found instanceof Promise)) return proceed(context, found, next);
+    return found.then(
+      (user) => proceed(context, user, next),
+      (error: unknown) => {
+        throw failed(context, error);
+      },
+    );
+  };
+
+  function proceed(context: RequestContext, user: UserInfo | undefined, next: RequestHandler): Promise<HttpResponse> {
     if (user === undefined) {
-      logFailure(request, "no credentials were sent");
-      throw unauthorized();
+      logFailure(context.request, "no credentials were sent");
+      closeConnection(context);
+      return Promise.reject(unauthorized());
     }
-    if (!closesAnonymous || request.peer.protocol !== "h2" || user.name !== ANONYMOUS) {
-      return await next(withUser(context, user));
+    if (user.name === ANONYMOUS) closeConnection(context);
+    return next(withUser(context, user));
+  }
+
+  function failed(context: RequestContext, error: unknown): Error {
+    if (error instanceof InvalidCredentialsError) logFailure(context.request, error.message);
+    closeConnection(context);
+    return error instanceof Error ? error : new Error(String(error));
+  }
+
+  /** The server sends a GOAWAY after the response, whatever it is. */
+  function closeConnection({ request, responseHeaders }: RequestContext): void {
+    if (closesAnonymous && request.peer.protocol === "h2" && responseHeaders !== undefined) {
+      responseHeaders.connection = "close";
     }
-    return closeConnection(await next(withUser(context, user)));
-  };
-}
-
-const ANONYMOUS = "system:anonymous";
-
-/** Closes the HTTP/2 connections of requests that were not authenticated. Passed before errors become responses. */
-export function withUnauthenticatedClose(): RequestFilter {
-  return (next) => async (context) => {
-    const response = await next(context);
-    return response.status === 401 && context.request.peer.protocol === "h2" ? closeConnection(response) : response;
-  };
-}
-
-/** The server sends a GOAWAY after the response. */
-function closeConnection(response: HttpResponse): HttpResponse {
-  return { ...response, headers: { ...response.headers, connection: "close" } };
+  }
 }
 
 /** The credentials of a request. A class, because one is created for each request. */

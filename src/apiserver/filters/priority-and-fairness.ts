@@ -52,10 +52,9 @@ const READ_ONLY_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 export function withPriorityAndFairness(options: PriorityAndFairnessOptions): RequestFilter {
   const { controller, estimator, clock } = options;
   const dropped = new DroppedRequests(clock);
-  return (next) => async (context) => {
+  return (next) => (context) => {
     const { info } = context;
-    const isWatch = info.isResourceRequest && info.verb === "watch";
-    if (!isWatch && isLongRunning(info)) return await next(context);
+    if (!isWatch(info) && isLongRunning(info)) return next(context);
     controller.recordActivity();
     const user = userOf(context);
     const schema = controller.classify(info, user);
@@ -63,34 +62,71 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
     const { level, metrics } = schema;
     const estimate = estimator.estimate(info, metrics, level.requestSeatsMax);
     metrics.estimatedSeats.observe(maxSeatsOf(estimate));
-    const isLogged = options.log.v(REQUEST_LEVEL) !== undefined;
-    if (isLogged) logClassification(context, schema, estimate);
+    if (options.log.v(REQUEST_LEVEL) !== undefined) logClassification(context, schema, estimate);
     const distinguisher = schema.distinguisherOf(info, user);
     const flow = schema.flowOf(distinguisher);
     const request = level.queueSet.start(
       { flow: metrics, flowSeats: flow.seats, distinguisher, context, estimate },
       flow.hand,
     );
-    if (request === undefined) {
-      controller.removeIfUnused(level);
-      if (!level.isExempt) metrics.observeWait(false, 0);
-    } else if (request.isExecuting || (await waitForSeats(options, schema, flow.turn, request))) {
-      const startMs = request.startMs ?? 0;
-      if (!level.isExempt) metrics.observeWait(true, startMs - request.arrivalMs);
-      metrics.dispatched.inc();
-      const execution = new Execution(options, schema, request, isLogged);
-      if (level.isExempt) controller.turns.pass(flow.turn, startMs);
-      else {
-        const turn = controller.turns.take(flow.turn, startMs, request.maxSeats);
-        if (turn !== undefined) await turn;
-      }
-      return isWatch ? await executeWatch(options, execution, next) : await execute(options, execution, next);
-    } else metrics.observeWait(true, clock.monotonic() - request.arrivalMs);
-    options.onRejection(context, 429);
-    const response = tooManyRequests(dropped.record(level.name));
-    await controller.turns.take(flow.turn, clock.monotonic());
-    return response;
+    if (request?.isExecuting === true) return dispatch(schema, flow.turn, request, next);
+    if (request !== undefined) return dispatchLater(schema, flow.turn, request, next);
+    controller.removeIfUnused(level);
+    if (!level.isExempt) metrics.observeWait(false, 0);
+    return reject(schema, flow.turn, context);
   };
+
+  /** Mostly without a promise of its own, which would delay every request. */
+  function dispatch(
+    schema: ActiveFlowSchema,
+    turn: FlowTurn,
+    request: FlowRequest,
+    next: RequestHandler,
+  ): Promise<HttpResponse> {
+    const { level, metrics } = schema;
+    const startMs = request.startMs ?? 0;
+    if (!level.isExempt) metrics.observeWait(true, startMs - request.arrivalMs);
+    metrics.dispatched.inc();
+    const execution = new Execution(options, schema, request, options.log.v(REQUEST_LEVEL) !== undefined);
+    if (level.isExempt) controller.turns.pass(turn, startMs);
+    else {
+      const mayProceed = controller.turns.take(turn, startMs, request.maxSeats);
+      if (mayProceed !== undefined) return mayProceed.then(() => execute(options, execution, next));
+    }
+    return execute(options, execution, next);
+  }
+
+  async function dispatchLater(
+    schema: ActiveFlowSchema,
+    turn: FlowTurn,
+    request: FlowRequest,
+    next: RequestHandler,
+  ): Promise<HttpResponse> {
+    if (await waitForSeats(options, schema, turn, request)) return await dispatch(schema, turn, request, next);
+    schema.metrics.observeWait(true, clock.monotonic() - request.arrivalMs);
+    return await reject(schema, turn, request.context);
+  }
+
+  async function reject(schema: ActiveFlowSchema, turn: FlowTurn, context: RequestContext): Promise<HttpResponse> {
+    options.onRejection(context, 429);
+    const response = tooManyRequests(dropped.record(schema.level.name));
+    await controller.turns.take(turn, clock.monotonic());
+    return response;
+  }
+}
+
+function isWatch(info: RequestInfo): boolean {
+  return info.isResourceRequest && info.verb === "watch";
+}
+
+function execute(
+  options: PriorityAndFairnessOptions,
+  execution: Execution,
+  next: RequestHandler,
+): Promise<HttpResponse> {
+  return isWatch(execution.context.info)
+    ? executeWatch(options, execution, next)
+    : executeRequest(options, execution, next);
 }
 
 function logClassification({ request }: RequestContext, schema: ActiveFlowSchema, work: WorkEstimate): void {
@@ -169,7 +205,7 @@ class Execution {
 }
 
 /** A large response keeps the seats until it is written: what waits for a slow reader takes memory. */
-async function execute(
+async function executeRequest(
   { clock, timeoutMs }: PriorityAndFairnessOptions,
   execution: Execution,
   next: RequestHandler,

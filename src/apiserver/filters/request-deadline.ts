@@ -1,4 +1,5 @@
 import { badRequest, StatusError } from "../../api/status.ts";
+import type { HttpResponse } from "../../http/message.ts";
 import { LinkedList } from "../../std/collections/linked-list.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import { parseGoDuration } from "../request/go-duration.ts";
@@ -24,7 +25,14 @@ export function withRequestDeadline(clock: Clock, timeoutMs: number, onEnd: OnTe
           ? defaultDeadlines
           : new DeadlineQueue(clock, requestedMs);
       deadlines.add(limit);
-      next(limit).then(
+      let responding: Promise<HttpResponse>;
+      try {
+        responding = next(limit);
+      } catch (error) {
+        deadlines.remove(limit);
+        throw error;
+      }
+      responding.then(
         (response) => {
           deadlines.remove(limit);
           resolve(response);

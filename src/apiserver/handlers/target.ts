@@ -11,7 +11,7 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
 import type { ResponseOptions } from "../responses/object-response.ts";
-import { negotiateRepresentation, type ResponseShape } from "../responses/representation.ts";
+import type { Negotiator, ResponseShape } from "../responses/representation.ts";
 import { parseIncludeObject } from "../responses/table.ts";
 import { typeMetaOf } from "../responses/type-meta.ts";
 import type { ExpectedBody } from "./body-kind.ts";
@@ -30,6 +30,7 @@ export interface ResourceSettings {
   readonly scheme: Scheme;
   /** The `CBORServingAndStorage` feature gate. */
   readonly cbor: boolean;
+  readonly negotiator: Negotiator;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly minWatchMs: number;
@@ -93,8 +94,7 @@ export function responseOptionsOf(
   shape: ResponseShape,
 ): ResponseOptions {
   const { kind, settings } = target;
-  const custom = kind.custom === true;
-  const representation = negotiateRepresentation(context, { shape, custom, cbor: settings.cbor });
+  const representation = settings.negotiator.negotiate(context, shape, kind.custom === true);
   const includeObject = representation.as === "table" ? parseIncludeObject(context.info.query) : "None";
   return {
     typeMeta: typeMetaOf(kind, target.group),

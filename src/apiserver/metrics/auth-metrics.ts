@@ -38,7 +38,7 @@ export function measureAuthenticator(
     users.with(usernameLabel(user.name)).inc();
     return outcomes.success;
   };
-  return (credentials) => measure(clock, () => authenticate(credentials), outcomeOf, outcomes.error);
+  return measured(authenticate, clock, outcomeOf, outcomes.error);
 }
 
 export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegistry, clock: Clock): Authorizer {
@@ -49,7 +49,7 @@ export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegist
   const outcomeOf = ({ decision }: Authorization): Outcome =>
     decision === "allow" ? outcomes.allowed : decision === "deny" ? outcomes.denied : outcomes["no-opinion"];
   return {
-    authorize: (attributes) => measure(clock, () => authorizer.authorize(attributes), outcomeOf, outcomes.error),
+    authorize: measured((attributes) => authorizer.authorize(attributes), clock, outcomeOf, outcomes.error),
     ...(authorizer.rulesFor === undefined
       ? {}
       : { rulesFor: (user, namespace) => authorizer.rulesFor!(user, namespace) }),
@@ -69,29 +69,37 @@ export function createDecisionCounter(registry: MetricRegistry): ObserveDecision
   };
 }
 
-/** Records the outcome of a call and its duration: synchronously, unless it returns a promise. */
-function measure<T>(
+/** Records the outcome of each call and its duration: synchronously, unless it returns a promise. */
+function measured<A, T>(
+  call: (argument: A) => MaybePromise<T>,
   clock: Clock,
-  call: () => MaybePromise<T>,
   outcomeOf: (result: T) => Outcome,
   onError: Outcome,
-): MaybePromise<T> {
-  const began = clock.monotonic();
-  const succeed = (result: T): T => {
+): (argument: A) => MaybePromise<T> {
+  // Separate from the function below, in which each call would allocate what closures share.
+  const measureLater = async (pending: Promise<T>, began: number): Promise<T> => {
+    try {
+      const result = await pending;
+      outcomeOf(result).record(clock.monotonic() - began);
+      return result;
+    } catch (error) {
+      onError.record(clock.monotonic() - began);
+      throw error;
+    }
+  };
+  return (argument) => {
+    const began = clock.monotonic();
+    let result: MaybePromise<T>;
+    try {
+      result = call(argument);
+    } catch (error) {
+      onError.record(clock.monotonic() - began);
+      throw error;
+    }
+    if (result instanceof Promise) return measureLater(result, began);
     outcomeOf(result).record(clock.monotonic() - began);
     return result;
   };
-  const fail = (error: unknown): never => {
-    onError.record(clock.monotonic() - began);
-    throw error;
-  };
-  let result: MaybePromise<T>;
-  try {
-    result = call();
-  } catch (error) {
-    return fail(error);
-  }
-  return result instanceof Promise ? result.then(succeed, fail) : succeed(result);
 }
 
 class Outcome {

@@ -31,7 +31,7 @@ const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize
 export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | "query">): RequestInfo {
   const { method, path } = request;
   const query = parseQuery(request.query);
-  const parts = dropEmptySegments(path.includes("%") ? path.split("/").map(decodeSegment) : path.split("/"));
+  const parts = splitPath(path);
   const prefix = parts.shift();
   const group = prefix === "apis" ? parts.shift() : "";
   const version = parts.shift();
@@ -41,6 +41,14 @@ export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | 
   }
   const { verb, namespace, resource, subresource, name } = resourceInfo(method, parts, query);
   return { isResourceRequest: true, path, verb, group, version, namespace, resource, subresource, name, query };
+}
+
+function splitPath(path: string): string[] {
+  const hasEncoded = path.includes("%");
+  if (!hasEncoded && path.startsWith("/") && !path.endsWith("/") && !path.includes("//"))
+    return path.slice(1).split("/");
+  const segments = path.split("/");
+  return dropEmptySegments(hasEncoded ? segments.map(decodeSegment) : segments);
 }
 
 /** Drops empty path segments. An empty namespace name (`/namespaces//pods`) selects all namespaces. */

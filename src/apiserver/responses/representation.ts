@@ -38,51 +38,52 @@ const STREAM_TYPES = ["application/json;stream=watch", "application/vnd.kubernet
 /** A review is an object that is not stored. It has no table, which would lack the result. */
 export type ResponseShape = "object" | "review" | "list" | "watch";
 
-export interface RepresentationRequest {
-  readonly shape: ResponseShape;
-  readonly custom: boolean;
-  readonly cbor: boolean;
-}
-
 /** The media types in 406 messages. */
 export function advertisedTypes(cbor: boolean): readonly string[] {
   return (cbor ? [...ADVERTISED, CBOR_OFFER] : ADVERTISED).map(({ mediaType }) => mediaType);
 }
 
-/** Throws a 406 when no representation is acceptable. */
-export function negotiateRepresentation(context: RequestContext, request: RepresentationRequest): Representation {
-  const { accept = "" } = context.request.headers;
-  const representation = negotiated.get(request, accept);
-  return !representation.pretty && isPretty(context) ? { ...representation, pretty: true } : representation;
-}
+/** Of each shape; one more drops the others. */
+const NEGOTIATED_MAX = 64;
+const ACCEPT_LENGTH_MAX = 512;
 
-/** The results for recent `Accept` headers: most clients send the same few. */
-class NegotiatedRepresentations {
-  readonly #byShape = new Map<ResponseShape, Map<string, Representation>[]>();
+/** Negotiates for one server. Keeps the results for recent `Accept` headers: most clients send the same few. */
+export class Negotiator {
+  readonly #cbor: boolean;
+  readonly #builtIn = new Map<ResponseShape, Map<string, Representation>>();
+  readonly #custom = new Map<ResponseShape, Map<string, Representation>>();
 
-  get(request: RepresentationRequest, accept: string): Representation {
-    let lists = this.#byShape.get(request.shape);
-    if (lists === undefined) {
-      lists = [new Map(), new Map(), new Map(), new Map()];
-      this.#byShape.set(request.shape, lists);
+  /** `cbor`: the `CBORServingAndStorage` feature gate. */
+  constructor(cbor: boolean) {
+    this.#cbor = cbor;
+  }
+
+  /** Throws a 406 when no representation is acceptable. */
+  negotiate(context: RequestContext, shape: ResponseShape, custom: boolean): Representation {
+    const { accept = "" } = context.request.headers;
+    const representation = this.#find(accept, shape, custom);
+    return !representation.pretty && isPretty(context) ? { ...representation, pretty: true } : representation;
+  }
+
+  #find(accept: string, shape: ResponseShape, custom: boolean): Representation {
+    const byShape = custom ? this.#custom : this.#builtIn;
+    let recent = byShape.get(shape);
+    if (recent === undefined) {
+      recent = new Map();
+      byShape.set(shape, recent);
     }
-    const found = lists[(request.custom ? 1 : 0) + (request.cbor ? 2 : 0)]!;
-    let representation = found.get(accept);
+    let representation = recent.get(accept);
     if (representation === undefined) {
-      representation = negotiateNew(accept, request);
+      representation = negotiateNew(accept, shape, custom, this.#cbor);
       if (accept.length > ACCEPT_LENGTH_MAX) return representation;
-      if (found.size >= NEGOTIATED_MAX) found.clear();
-      found.set(accept, representation);
+      if (recent.size >= NEGOTIATED_MAX) recent.clear();
+      recent.set(accept, representation);
     }
     return representation;
   }
 }
 
-const negotiated = new NegotiatedRepresentations();
-const NEGOTIATED_MAX = 64;
-const ACCEPT_LENGTH_MAX = 512;
-
-function negotiateNew(accept: string, { shape, custom, cbor }: RepresentationRequest): Representation {
+function negotiateNew(accept: string, shape: ResponseShape, custom: boolean, cbor: boolean): Representation {
   const advertised = advertisedTypes(cbor);
   const offers = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER, SVC_OFFER, ...(cbor ? [CBOR_OFFER] : [])];
   // The first check compares whole media types; Kubernetes omits it for custom resources.
@@ -106,7 +107,7 @@ function negotiateNew(accept: string, { shape, custom, cbor }: RepresentationReq
 function isAcceptable(
   offer: Offer,
   params: Readonly<Record<string, string>>,
-  shape: RepresentationRequest["shape"],
+  shape: ResponseShape,
   custom: boolean,
 ): boolean {
   const { as, g = "", v = "", stream = "" } = params;

@@ -1,5 +1,4 @@
-import { andThen } from "../../std/async/maybe-promise.ts";
-import { type Authorizer, MASTERS } from "../user.ts";
+import { type Authorization, type Authorizer, MASTERS } from "../user.ts";
 import { alwaysAllow, alwaysDeny, privilegedGroup } from "./always.ts";
 import { nodeAuthorizer } from "./node/node.ts";
 import { createNodeGraph, type NodeGraph } from "./node/node-graph.ts";
@@ -87,12 +86,16 @@ function observeAuthorizer(authorizer: Authorizer, observe: (decision: "allow" |
     ...(authorizer.rulesFor === undefined
       ? {}
       : { rulesFor: (user, namespace) => authorizer.rulesFor!(user, namespace) }),
-    authorize: (attributes) =>
-      andThen(authorizer.authorize(attributes), (answer) => {
-        if (answer.decision !== "no-opinion") observe(answer.decision);
-        return answer;
-      }),
+    authorize(attributes) {
+      const answer = authorizer.authorize(attributes);
+      return answer instanceof Promise ? answer.then(observed) : observed(answer);
+    },
   };
+
+  function observed(answer: Authorization): Authorization {
+    if (answer.decision !== "no-opinion") observe(answer.decision);
+    return answer;
+  }
 }
 
 function validateModes(modes: readonly string[], { fromFiles }: AuthorizerOptions): string | undefined {

@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Attributes, Authorization, Authorizer } from "../user.ts";
 import { aggregateErrors } from "./reason.ts";
 
@@ -7,7 +7,7 @@ import { aggregateErrors } from "./reason.ts";
  */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {
-    authorize: (attributes) => firstDecision(authorizers, attributes, 0, []),
+    authorize: (attributes) => firstDecision(authorizers, attributes),
     rulesFor(user, namespace) {
       const answers = authorizers.flatMap((authorizer) => authorizer.rulesFor?.(user, namespace) ?? []);
       const errors = answers.flatMap(({ error }) => error ?? []);
@@ -20,19 +20,34 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** `previous`: the results of the authorizers before `index`, which have no opinion. */
+/** `previous`: the results of the authorizers before `first`, which have no opinion; undefined for none. */
 function firstDecision(
   authorizers: readonly Authorizer[],
   attributes: Attributes,
-  index: number,
-  previous: readonly Authorization[],
+  first = 0,
+  previous?: Authorization[],
 ): MaybePromise<Authorization> {
-  const authorizer = authorizers[index];
-  if (authorizer === undefined) return combine(previous);
-  return andThen(authorizer.authorize(attributes), (answer) => {
+  let undecided = previous;
+  for (let index = first; index < authorizers.length; index++) {
+    const answer = authorizers[index]!.authorize(attributes);
+    if (answer instanceof Promise) return decideLater(authorizers, attributes, index, answer, undecided);
     if (answer.decision !== "no-opinion") return answer;
-    return firstDecision(authorizers, attributes, index + 1, [...previous, answer]);
-  });
+    if (undecided === undefined) undecided = [answer];
+    else undecided.push(answer);
+  }
+  return combine(undecided ?? []);
+}
+
+async function decideLater(
+  authorizers: readonly Authorizer[],
+  attributes: Attributes,
+  index: number,
+  pending: Promise<Authorization>,
+  previous: readonly Authorization[] = [],
+): Promise<Authorization> {
+  const answer = await pending;
+  if (answer.decision !== "no-opinion") return answer;
+  return await firstDecision(authorizers, attributes, index + 1, [...previous, answer]);
 }
 
 function combine(answers: readonly Authorization[]): Authorization {

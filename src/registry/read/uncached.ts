@@ -4,6 +4,7 @@
  */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { latestRevision, type Revision } from "../../storage/store.ts";
 import type { WatchCache } from "../../storage/watch/cache.ts";
 import { EncodedObject } from "../../storage/watch/encoded-object.ts";
@@ -29,13 +30,13 @@ export function getCache<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   resourceVersion?: string,
-): Promise<WatchCache<T> | undefined> {
-  if (registry.bypassesCache) return Promise.resolve(undefined);
+): MaybePromise<WatchCache<T> | undefined> {
+  if (registry.bypassesCache) return undefined;
   const { cacheInUse, deps } = registry;
   const isLatest = resourceVersion === undefined || resourceVersion === "";
   // Mostly there is nothing to wait for; a cache may stall in the meantime.
   if (isLatest && deps.store.readRevision === undefined && cacheInUse?.stalled === false && registry.isFresh) {
-    return Promise.resolve(cacheInUse);
+    return cacheInUse;
   }
   return waitForCache(registry, scope, resourceVersion).then((cache) => (cache.stalled ? undefined : cache));
 }

@@ -12,6 +12,7 @@ import { withRequestInfo } from "../../apiserver/filters/request-info.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "../../apiserver/handlers/routes.ts";
 import { OpenApi } from "../../apiserver/openapi/openapi.ts";
 import { applyFilters, type RequestContext, type RequestHandler } from "../../apiserver/request/request-context.ts";
+import { Negotiator } from "../../apiserver/responses/representation.ts";
 import { InvalidCredentialsError } from "../../auth/authn/invalid-credentials-error.ts";
 import { requestHeaderAuthenticator } from "../../auth/authn/request-header.ts";
 import type { UserInfo } from "../../auth/user.ts";
@@ -88,6 +89,7 @@ function createHandler(
   const settings = {
     scheme,
     cbor: false,
+    negotiator: new Negotiator(false),
     clock: systemClock,
     random: systemRandom,
     minWatchMs: 1_800_000,
