@@ -51,6 +51,13 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    gate: "SELinuxMount",
+    value: false,
+    resource: "deployments",
+    object: template({ securityContext: { seLinuxChangePolicy: "MountOption" } }),
+    errors: [["spec.template.spec.securityContext.seLinuxChangePolicy", /^supported values: "Recursive"$/]],
+  },
+  {
     gate: "StrictIPCIDRValidation",
     value: true,
     resource: "pods",
@@ -100,3 +107,23 @@ for (const { gate, value, resource, object, errors } of cases) {
     t.same(createValidateGated(kind, set(gate, !value))?.(object as ApiObject, undefined) ?? [], []);
   });
 }
+
+t.test(
+  "seLinuxChangePolicy has one of two values, and only Recursive at first while SELinuxMount is off",
+  async (t) => {
+    const object = (seLinuxChangePolicy: string) => pod({ securityContext: { seLinuxChangePolicy } }) as ApiObject;
+    const errors = (isOn: boolean, next: string, previous?: string) =>
+      createValidateGated(kindOf("pods"), set("SELinuxMount", isOn))!(
+        object(next),
+        previous === undefined ? undefined : object(previous),
+      ).map(({ type, detail }) => [type, detail]);
+    const all = [["FieldValueNotSupported", 'supported values: "MountOption", "Recursive"']];
+    for (const wrong of ["Other", ""]) {
+      t.same(errors(true, wrong), all, wrong);
+      t.same(errors(false, wrong), [["FieldValueNotSupported", 'supported values: "Recursive"']], wrong);
+      t.same(errors(false, wrong, "Recursive"), all, wrong);
+    }
+    t.same(errors(false, "Recursive"), []);
+    t.same(errors(false, "MountOption", "Recursive"), []);
+  },
+);

@@ -1,6 +1,6 @@
 /** Rules that a gate adds to those of a kind's strategy, while it has the value that makes validation stricter. */
 import type { FeatureLookup } from "../../flags/gates.ts";
-import { errorsMax, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
+import { errorsMax, type FieldError, invalidField, notSupported } from "../../schema/validation/field-error.ts";
 import { parseCidr, parseIp } from "../../std/net/ip.ts";
 import { type ApiObject, type Kind, storageKindOf } from "../kind.ts";
 import { strictLegacyCidrProblems, strictLegacyIpProblems } from "../meta/validation/ip.ts";
@@ -22,10 +22,15 @@ interface GatedRule {
    * Returns the problems of the value; `scope` is the object, or its pod spec. Values of the stored object are not
    * checked again.
    */
-  readonly problems: (value: string, scope: unknown) => readonly string[];
+  readonly problems?: (value: string, scope: unknown) => readonly string[];
+  /** The only values that the field may have; `ifStored`: when the stored object has any. */
+  readonly supported?: { readonly values: readonly string[]; readonly ifStored: readonly string[] };
 }
 
 const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"];
+
+const SELINUX_CHANGE_POLICY = "securityContext.seLinuxChangePolicy";
+const CHANGE_POLICIES = ["MountOption", "Recursive"];
 
 const podSpecRules: readonly GatedRule[] = [
   {
@@ -57,6 +62,18 @@ const podSpecRules: readonly GatedRule[] = [
     problems: dns1123Subdomain,
   },
   strictIps("hostAliases[].ip", "dnsConfig.nameservers[]"),
+  {
+    gate: "SELinuxMount",
+    while: false,
+    paths: [SELINUX_CHANGE_POLICY],
+    supported: { values: ["Recursive"], ifStored: CHANGE_POLICIES },
+  },
+  {
+    gate: "SELinuxMount",
+    while: true,
+    paths: [SELINUX_CHANGE_POLICY],
+    supported: { values: CHANGE_POLICIES, ifStored: CHANGE_POLICIES },
+  },
 ];
 
 function zeroSleepProblem(spec: unknown): string {
@@ -122,9 +139,13 @@ function compile(rule: GatedRule, features: FeatureLookup, scope: string): Check
     const inner = within.reduce<unknown>((value, name) => (value as Members | undefined)?.[name], object);
     for (const path of paths) {
       for (const [at, value] of listFields(object, path)) {
-        if (value === "" || kept.has(value)) continue;
+        if (kept.has(value)) continue;
+        const supported = kept.size === 0 ? rule.supported?.values : rule.supported?.ifStored;
+        if (supported?.includes(String(value)) === false) errors.push(notSupported(at, value, supported));
+        if (value === "") continue;
         const field = rule.reportsParent ? at.slice(0, at.lastIndexOf(".")) : at;
-        for (const problem of rule.problems(String(value), inner)) errors.push(invalidField(field, value, problem));
+        const problems = rule.problems?.(String(value), inner) ?? [];
+        for (const problem of problems) errors.push(invalidField(field, value, problem));
         if (errors.length >= errorsMax) return errors;
       }
     }

@@ -133,7 +133,7 @@ export const apiserverGates: GateTable = {
   RuntimeClassInImageCriAPI: { stage: "ALPHA", default: false },
   RuntimeClassInImageCriApi: { stage: "ALPHA", default: false },
   SELinuxChangePolicy: { stage: "BETA", default: true, effective: true },
-  SELinuxMount: { stage: "BETA", default: false },
+  SELinuxMount: { stage: "BETA", default: false, effective: true },
   SELinuxMountReadWriteOncePod: { stage: "BETA", default: true, effective: true },
   SchedulerAsyncPreemption: { stage: "BETA", default: true, effective: true },
   SchedulerPopFromBackoffQ: { stage: "BETA", default: true, effective: true },

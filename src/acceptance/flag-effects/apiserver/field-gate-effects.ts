@@ -69,6 +69,7 @@ const invalidWith: Readonly<Record<string, { readonly value: boolean; readonly o
   },
   RelaxedDNSSearchValidation: { value: false, object: pod({ dnsConfig: { searches: ["_a.example"] } }) },
   RelaxedEnvironmentVariableValidation: { value: false, object: pod({ containers: [{ env: [{ name: "1" }] }] }) },
+  SELinuxMount: { value: false, object: pod({ securityContext: { seLinuxChangePolicy: "MountOption" } }) },
   StrictIPCIDRValidation: { value: true, object: pod({ hostAliases: [{ ip: "010.0.0.1" }] }) },
 };
 

@@ -24,7 +24,6 @@ export interface PodSecurityValidationOptions {
 const CHOICES = {
   fsGroupChangePolicy: ["Always", "OnRootMismatch"],
   supplementalGroupsPolicy: ["Merge", "Strict"],
-  seLinuxChangePolicy: ["MountOption", "Recursive"],
 } as const;
 
 export function validatePodSecurityContext(
@@ -60,7 +59,6 @@ export function validatePodSecurityContext(
     ...validateWindowsOptions(context?.windowsOptions, child(path, "windowsOptions")),
     ...validateAppArmorProfile(context?.appArmorProfile, child(path, "appArmorProfile")),
     ...validateField("supplementalGroupsPolicy"),
-    ...validateField("seLinuxChangePolicy"),
   ];
 }
 
