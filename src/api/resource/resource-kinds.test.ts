@@ -263,3 +263,30 @@ t.test("the flat versions have the fields of the stored one", async (t) => {
   t.same(alpha?.spec.devices?.[0]?.basic?.capacity, { memory: "1Gi" });
   t.same(alphaResourceSliceKind.conversion?.toStorage(alpha!), { spec });
 });
+
+t.test("an update of a claim or a template also reports the new spec, except its expressions", async (t) => {
+  const next = exactly({ count: -1, selectors: [{ cel: { expression: "1" } }] });
+  const immutable = /^spec: field is immutable$/;
+  t.match(shown(resourceClaimKind.strategy.validateUpdate?.(next, claim(request))), [
+    immutable,
+    /^spec.devices.requests\[0\].exactly.count: must be greater than zero$/,
+  ]);
+  t.equal(resourceClaimKind.strategy.validateUpdate?.(next, claim(request)).length, 2);
+  const template = ({ spec }: ResourceClaim) => ({ spec: { spec } });
+  t.match(shown(resourceClaimTemplateKind.strategy.validateUpdate?.(template(next), template(claim(request)))), [
+    immutable,
+    /^spec.spec.devices.requests\[0\].exactly.count: must be greater than zero$/,
+  ]);
+  t.same(resourceClaimKind.strategy.validateUpdate?.(claim(request), claim(request)), []);
+});
+
+t.test("the values of attributes have 64 bytes at most", async (t) => {
+  const types = (attribute: object) =>
+    (
+      resourceSliceKind.strategy.validate?.(slice({ devices: [{ name: "gpu-0", attributes: { m: attribute } }] })) ?? []
+    ).map(({ type }) => type);
+  t.same(types({ string: "é".repeat(32) }), []);
+  t.same(types({ string: "é".repeat(33) }), ["FieldValueTooLong"]);
+  t.same(types({ version: `1.2.3-${"a".repeat(58)}` }), []);
+  t.same(types({ version: `1.2.3-${"a".repeat(59)}` }), ["FieldValueTooLong"]);
+});

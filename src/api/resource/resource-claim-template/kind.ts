@@ -33,13 +33,19 @@ export const resourceClaimTemplateKind: Kind<ResourceClaimTemplate> = {
       const claim = { ...spec, devices: setDeviceDefaults(spec.devices) };
       return { ...template, spec: { ...template.spec, spec: claim } };
     },
-    validate: (template, previous) => (previous === undefined ? validateTemplate(template) : []),
-    validateUpdate: (next, previous) => validateImmutableField(next.spec, previous.spec, "spec"),
+    validate: (template, previous) => (previous === undefined ? validateTemplate(template, false) : []),
+    validateUpdate: (next, previous) => [
+      ...validateImmutableField(next.spec, previous.spec, "spec"),
+      ...validateTemplate(next, true),
+    ],
   },
 };
 
 /** A template may set only labels and annotations of its claims. */
-function validateTemplate({ spec: { metadata = {}, spec } }: ResourceClaimTemplate): readonly FieldError[] {
+function validateTemplate(
+  { spec: { metadata = {}, spec } }: ResourceClaimTemplate,
+  isStored: boolean,
+): readonly FieldError[] {
   const { annotations, labels, ...others } = metadata;
   return [
     ...validateAnnotations(annotations, "spec.metadata.annotations"),
@@ -47,6 +53,6 @@ function validateTemplate({ spec: { metadata = {}, spec } }: ResourceClaimTempla
     ...Object.entries(others)
       .filter(([, value]) => value !== undefined && value !== null && value !== "")
       .map(([name]) => forbiddenField(`spec.metadata.${name}`, "cannot be set")),
-    ...validateDeviceClaim(spec.devices, "spec.spec.devices"),
+    ...validateDeviceClaim(spec.devices, "spec.spec.devices", isStored),
   ];
 }

@@ -18,8 +18,11 @@ export const resourceClaimStrategy: Strategy<ResourceClaim> = {
   prepareForCreate: dropStatus,
   prepareForUpdate: keepStatus,
   validate: (claim, previous) =>
-    previous === undefined ? validateDeviceClaim(claim.spec.devices, "spec.devices") : [],
-  validateUpdate: (next, previous) => validateImmutableField(next.spec, previous.spec, "spec"),
+    previous === undefined ? validateDeviceClaim(claim.spec.devices, "spec.devices", false) : [],
+  validateUpdate: (next, previous) => [
+    ...validateImmutableField(next.spec, previous.spec, "spec"),
+    ...validateDeviceClaim(next.spec.devices, "spec.devices", true),
+  ],
 };
 
 /** A request without a mode is for one device. */

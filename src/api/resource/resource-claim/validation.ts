@@ -56,17 +56,29 @@ const IPS_MAX = 16;
 
 const ALLOCATION_MODES = ["All", "ExactCount"];
 
-export function validateDeviceClaim(claim: DeviceClaim | undefined, path: string): readonly FieldError[] {
+/** Expressions and parameters that are stored are not checked again. */
+export function validateDeviceClaim(
+  claim: DeviceClaim | undefined,
+  path: string,
+  isStored: boolean,
+): readonly FieldError[] {
   const { requests, constraints, config } = claim ?? {};
   const names = requestNames(claim);
   return [
-    ...validateSet(requests, REQUESTS_MAX, `${path}.requests`, validateRequest, ({ name }) => name, "name"),
+    ...validateSet(
+      requests,
+      REQUESTS_MAX,
+      `${path}.requests`,
+      (request, at) => validateRequest(request, at, isStored),
+      ({ name }) => name,
+      "name",
+    ),
     ...validateList(constraints, CONSTRAINTS_MAX, `${path}.constraints`, (constraint, at) =>
       validateConstraint(constraint, at, names),
     ),
     ...validateList(config, CONFIGURATIONS_MAX, `${path}.config`, (one, at) => [
       ...validateRequestNames(one.requests, `${at}.requests`, names),
-      ...validateDeviceConfiguration(one, at, false),
+      ...validateDeviceConfiguration(one, at, isStored),
     ]),
   ];
 }
@@ -83,14 +95,15 @@ function requestNames(claim: DeviceClaim | undefined): RequestNames {
   );
 }
 
-function validateRequest(request: DeviceRequest, path: string): readonly FieldError[] {
+function validateRequest(request: DeviceRequest, path: string, isStored: boolean): readonly FieldError[] {
   const { name, exactly, firstAvailable = [] } = request;
   const errors = [...validateName(`${path}.name`, name, dns1123Label)];
   if (firstAvailable.length > 0) {
     const at = `${path}.firstAvailable`;
-    errors.push(...validateSet(firstAvailable, SUBREQUESTS_MAX, at, validateSubRequest, (sub) => sub.name, "name"));
+    const validate = (sub: DeviceSubRequest, subPath: string) => validateSubRequest(sub, subPath, isStored);
+    errors.push(...validateSet(firstAvailable, SUBREQUESTS_MAX, at, validate, (sub) => sub.name, "name"));
   }
-  if (exactly !== undefined) errors.push(...validateExactRequest(exactly, `${path}.exactly`));
+  if (exactly !== undefined) errors.push(...validateExactRequest(exactly, `${path}.exactly`, isStored));
   const one = "exactly one of `exactly` or `firstAvailable` is required";
   if (exactly === undefined && firstAvailable.length === 0) errors.push(requiredField(path, one));
   else if (exactly !== undefined && firstAvailable.length > 0) {
@@ -99,19 +112,21 @@ function validateRequest(request: DeviceRequest, path: string): readonly FieldEr
   return errors;
 }
 
-function validateSubRequest(request: DeviceSubRequest, path: string): readonly FieldError[] {
-  return [...validateName(`${path}.name`, request.name, dns1123Label), ...validateExactRequest(request, path)];
+function validateSubRequest(request: DeviceSubRequest, path: string, isStored: boolean): readonly FieldError[] {
+  const errors = validateExactRequest(request, path, isStored);
+  return [...validateName(`${path}.name`, request.name, dns1123Label), ...errors];
 }
 
 function validateExactRequest(
   request: Pick<ExactDeviceRequest, "deviceClassName" | "selectors" | "allocationMode" | "count" | "tolerations">,
   path: string,
+  isStored: boolean,
 ): readonly FieldError[] {
   const { deviceClassName, selectors, allocationMode = "", count = 0, tolerations } = request;
   const at = `${path}.deviceClassName`;
   return [
     ...(deviceClassName === "" ? [requiredField(at)] : validateName(at, deviceClassName, dns1123Subdomain)),
-    ...validateSelectors(selectors, `${path}.selectors`, false),
+    ...validateSelectors(selectors, `${path}.selectors`, isStored),
     ...validateMode(allocationMode, count, path),
     ...validateList(tolerations, -1, `${path}.tolerations`, validateToleration),
   ];
