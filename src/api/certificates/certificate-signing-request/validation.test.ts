@@ -2,6 +2,7 @@ import t from "tap";
 import { certificateSigningRequestKind } from "./kind.ts";
 import type { CertificateSigningRequest } from "./schema.ts";
 import { validateSignerName } from "./signer-name.ts";
+import { validateRequest, validateStatus } from "./validation.ts";
 
 const spec = { request: "", signerName: "a.b/c" };
 const NOW = "2026-01-02T00:00:00Z";
@@ -68,4 +69,50 @@ t.test("validateSignerName() requires a domain and a name", async (t) => {
     if (problem === undefined) t.equal(error, undefined, text);
     else t.match(error?.detail, problem, text);
   }
+});
+
+t.test("validateSignerName() counts bytes", async (t) => {
+  const labels = (count: number, last: string) => [...Array<string>(count).fill("x".repeat(63)), last].join(".");
+  const types = (text: string) => validateSignerName(text, "p").map(({ type }) => type);
+  // A domain of 253 bytes, and the longest name: a namespace and a name of an object.
+  const domain = labels(3, "x".repeat(61));
+  t.same(types(`${domain}/${labels(4, "x".repeat(61))}`), []);
+  t.same(types(`${domain}/${labels(4, "x".repeat(62))}`), ["FieldValueTooLong"]);
+  t.same(types(`${labels(3, "x".repeat(62))}/a`), ["FieldValueTooLong"]);
+  t.same(types(`${"é".repeat(127)}.x/a`), ["FieldValueTooLong", "FieldValueInvalid", "FieldValueInvalid"]);
+});
+
+t.test("all unknown usages are reported before the repeated ones", async (t) => {
+  const usages = ["a", "client auth", "client auth", "a"];
+  const found = validateRequest({ spec: { request: "", signerName: "a.b/c", usages: usages as never } });
+  t.match(
+    found.slice(1).map(({ type, field }) => `${type} ${field}`),
+    [
+      "FieldValueNotSupported spec.usages[0]",
+      "FieldValueNotSupported spec.usages[3]",
+      "FieldValueDuplicate spec.usages[2]",
+      "FieldValueDuplicate spec.usages[3]",
+    ],
+  );
+});
+
+t.test("errors of the certificate's content precede those of conditions, and its ban follows them", async (t) => {
+  const permissions = { mayApprove: false, mayIssue: false };
+  const issued = (certificate: string): CertificateSigningRequest => ({
+    spec,
+    status: {
+      certificate: Buffer.from(certificate).toString("base64"),
+      conditions: withTypes("Approved").status!.conditions,
+    },
+  });
+  const details = (certificate: string) =>
+    validateStatus(issued(certificate), withTypes("Failed"), permissions).map(({ detail }) => detail);
+  t.same(details("x"), [
+    "must contain at least one CERTIFICATE PEM block",
+    'updates may not remove a condition of type "Failed"',
+    'updates may not add a condition of type "Approved"',
+    "updates may not set certificate content",
+  ]);
+  const empty = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
+  t.equal(details(empty)[0], "found CERTIFICATE PEM block containing 0 certificates");
 });

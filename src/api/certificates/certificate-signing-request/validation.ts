@@ -1,7 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import {
   duplicateField,
-  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -20,6 +19,7 @@ import { validateSignerName } from "./signer-name.ts";
 const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";
 const SECONDS_MIN = 600;
 const CONDITIONS = "status.conditions";
+const CERTIFICATE = "status.certificate";
 const USAGES: readonly string[] = [...keyUsages].sort();
 
 export function validateRequest({ spec }: CertificateSigningRequest): readonly FieldError[] {
@@ -38,13 +38,12 @@ export function validateRequest({ spec }: CertificateSigningRequest): readonly F
           ),
         ];
   if (usages.length === 0) errors.push(requiredField("spec.usages"));
-  const repeated = repeatedIndexes(usages);
-  for (const [i, usage] of usages.entries()) {
-    if (errors.length >= errorsMax) break;
-    const at = index("spec.usages", i);
-    if (!USAGES.includes(usage)) errors.push(notSupported(at, usage, USAGES));
-    if (repeated.has(i)) errors.push(duplicateField(at, usage));
-  }
+  const unknown = validateEach(usages, (usage, i) =>
+    USAGES.includes(usage) ? [] : [notSupported(index("spec.usages", i), usage, USAGES)],
+  );
+  errors.push(...unknown);
+  const repeated = validateEach(repeatedIndexes(usages), (i) => [duplicateField(index("spec.usages", i), usages[i])]);
+  errors.push(...repeated);
   if (signerName === LEGACY_SIGNER) {
     const detail = "the legacy signerName is not allowed via this API version";
     errors.push(invalidField("spec.signerName", signerName, detail));
@@ -74,10 +73,12 @@ export function validateStatus(
   permissions: StatusUpdatePermissions,
 ): readonly FieldError[] {
   const [now, before] = [conditionsOf(next), conditionsOf(previous)];
+  const [certificate = "", stored = ""] = [next.status?.certificate, previous.status?.certificate];
   return [
     ...validateConditions(now, before),
-    ...validateCertificate(next.status?.certificate ?? "", previous.status?.certificate ?? "", permissions),
+    ...(certificate === stored ? [] : validateCertificate(certificate)),
     ...validateDecisions(now, before, permissions),
+    ...(certificate === stored ? [] : forbidCertificate(stored, permissions)),
   ];
 }
 
@@ -105,19 +106,15 @@ function validateConditions(now: Conditions, before: Conditions): readonly Field
   });
 }
 
-function validateCertificate(
-  now: string,
-  before: string,
-  { mayIssue }: StatusUpdatePermissions,
-): readonly FieldError[] {
-  if (now === before) return [];
-  const at = "status.certificate";
-  const problem = certificateProblem(Buffer.from(now, "base64").toString("latin1"));
-  const errors = problem === undefined ? [] : [invalidField(at, "<certificate data>", problem)];
-  if (!mayIssue) return [...errors, forbiddenField(at, "updates may not set certificate content")];
-  return before === ""
-    ? errors
-    : [...errors, forbiddenField(at, "updates may not modify existing certificate content")];
+function validateCertificate(certificate: string): readonly FieldError[] {
+  const problem = certificateProblem(Buffer.from(certificate, "base64").toString("latin1"));
+  return problem === undefined ? [] : [invalidField(CERTIFICATE, "<certificate data>", problem)];
+}
+
+/** Whether the subresource may write the certificate. */
+function forbidCertificate(stored: string, { mayIssue }: StatusUpdatePermissions): readonly FieldError[] {
+  if (!mayIssue) return [forbiddenField(CERTIFICATE, "updates may not set certificate content")];
+  return stored === "" ? [] : [forbiddenField(CERTIFICATE, "updates may not modify existing certificate content")];
 }
 
 function certificateProblem(pem: string): string | undefined {
@@ -126,6 +123,7 @@ function certificateProblem(pem: string): string | undefined {
   for (const { label, headers, bytes } of blocks) {
     if (label !== "CERTIFICATE") return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(label)}`;
     if (headers) return "no PEM block headers are permitted";
+    if (bytes.length === 0) return "found CERTIFICATE PEM block containing 0 certificates";
     try {
       new X509Certificate(bytes);
     } catch {

@@ -41,3 +41,14 @@ t.test("validateTrustBundle() requires a name that starts with the signer's", as
   t.match(moved, [{ field: "spec.signerName", detail: "field is immutable" }]);
   t.same(validateTrustBundleUpdate(bundle(authority), bundle(issued)), []);
 });
+
+t.test("validateTrustBundle() limits the bytes of the bundle and the prefix of a generated name", async (t) => {
+  const large = `${authority}\n${"é".repeat(512 * 1024)}`;
+  t.same(errorsOf(bundle(large)), ["spec.trustBundle: Too long: may not be more than 1048576 bytes"]);
+  const generated = (generateName: string): ClusterTrustBundle => ({
+    metadata: { name: `${generateName}x`, generateName },
+    spec: { trustBundle: authority, signerName: SIGNER },
+  });
+  t.same(errorsOf(generated("example.com:foo:v-")), []);
+  t.match(errorsOf(generated("v-")), [/^metadata\.generateName: /, /^metadata\.name: /]);
+});

@@ -1,17 +1,21 @@
 /** Rules for trust bundles: a name that starts with the signer's, and certificates of authorities in PEM. */
 import { X509Certificate } from "node:crypto";
-import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
 import { validateSignerName } from "../certificate-signing-request/signer-name.ts";
 import { type PemBlock, pemBlocks } from "../pem.ts";
 import { trustBundleNameProblems } from "./bundle-name.ts";
 import type { ClusterTrustBundle } from "./schema.ts";
 
+const BUNDLE_BYTES_MAX = 1024 * 1024;
 const SIGNER = "spec.signerName";
 
 export function validateTrustBundle(object: ClusterTrustBundle, previous?: ClusterTrustBundle): readonly FieldError[] {
   const { signerName = "", trustBundle } = object.spec;
-  const name = object.metadata?.name ?? "";
+  const { name = "", generateName = "" } = object.metadata ?? {};
+  const prefix = generateName.replace(/-$/, "a");
+  const prefixProblems = generateName === "" ? [] : trustBundleNameProblems(prefix, signerName);
   return [
+    ...prefixProblems.map((problem) => invalidField("metadata.generateName", generateName, problem)),
     ...trustBundleNameProblems(name, signerName).map((problem) => invalidField("metadata.name", name, problem)),
     ...(signerName === "" ? [] : validateSignerName(signerName, SIGNER)),
     // What is stored was checked before.
@@ -21,6 +25,7 @@ export function validateTrustBundle(object: ClusterTrustBundle, previous?: Clust
 
 function validateAnchors(pem: string, path: string): readonly FieldError[] {
   const invalid = (detail: string): FieldError => invalidField(path, "<value omitted>", detail);
+  if (Buffer.byteLength(pem) > BUNDLE_BYTES_MAX) return [tooLong(path, BUNDLE_BYTES_MAX)];
   const blocks = pemBlocks(pem);
   const errors = blocks.flatMap((block, i) => {
     const problem = blockProblem(block);
