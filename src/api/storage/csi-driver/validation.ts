@@ -14,6 +14,8 @@ const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
 
 const GROUP_POLICIES = ["File", "None", "ReadWriteOnceWithFSType"];
 
+const UPDATE_PERIOD_SECONDS_MIN = 10;
+
 const TOKEN_SECONDS_MIN = 600;
 
 const TOKEN_SECONDS_MAX = 2 ** 32;
@@ -24,7 +26,6 @@ export function validateCSIDriverSpec(spec: CSIDriverSpec): readonly FieldError[
     ["attachedRequired", spec.attachRequired],
     ["podInfoOnMount", spec.podInfoOnMount],
     ["storageCapacity", spec.storageCapacity],
-    ["seLinuxMount", spec.seLinuxMount],
   ] as const;
   return [
     ...required.filter(([, value]) => value === undefined).map(([name]) => requiredField(child("spec", name))),
@@ -35,7 +36,14 @@ export function validateCSIDriverSpec(spec: CSIDriverSpec): readonly FieldError[
     ...validateEach(modes, (mode) =>
       LIFECYCLE_MODES.includes(mode) ? [] : [notSupported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)],
     ),
+    ...(spec.seLinuxMount === undefined ? [requiredField("spec.seLinuxMount")] : []),
+    ...validateUpdatePeriod(spec.nodeAllocatableUpdatePeriodSeconds, "spec.nodeAllocatableUpdatePeriodSeconds"),
   ];
+}
+
+function validateUpdatePeriod(seconds: number | undefined, path: string): readonly FieldError[] {
+  if (seconds === undefined || seconds >= UPDATE_PERIOD_SECONDS_MIN) return [];
+  return [invalidField(path, seconds, `must be greater than or equal to ${UPDATE_PERIOD_SECONDS_MIN} seconds`)];
 }
 
 function validateTokens(requests: readonly TokenRequest[], path: string): readonly FieldError[] {

@@ -1,6 +1,6 @@
 import t from "tap";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
-import { validateCSINode } from "./validation.ts";
+import { validateCSINode, validateCSINodeUpdate } from "./validation.ts";
 
 t.test("the limits of node IDs and driver names count bytes, as in Kubernetes", async (t) => {
   const errors = (nodeID: string) =>
@@ -13,4 +13,16 @@ t.test("the limits of node IDs and driver names count bytes, as in Kubernetes", 
   t.same(types("x".repeat(63)), []);
   t.same(types("x".repeat(64)), ["FieldValueTooLong"]);
   t.same(types("é".repeat(32)), ["FieldValueTooLong", "FieldValueInvalid"]);
+});
+
+t.test("only the allocatable count of a driver may change, with a gate", async (t) => {
+  const node = (nodeID: string, count: number) => ({
+    spec: { drivers: [{ name: "csi.example.com", nodeID, allocatable: { count } }] },
+  });
+  const errors = (nodeID: string, count: number, isOn: boolean) =>
+    validateCSINodeUpdate(node(nodeID, count), node("a", 1), { has: () => isOn }).length;
+  t.equal(errors("a", 1, false), 0);
+  t.equal(errors("a", 2, false), 1);
+  t.equal(errors("a", 2, true), 0);
+  t.equal(errors("b", 1, true), 1);
 });

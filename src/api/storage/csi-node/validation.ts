@@ -1,3 +1,5 @@
+import { defaultFeatures } from "../../../flags/gate-tables/default-features.ts";
+import type { FeatureLookup } from "../../../flags/gates.ts";
 import {
   duplicateField,
   type FieldError,
@@ -53,12 +55,19 @@ function validateTopologyKeys(keys: readonly string[], path: string): readonly F
   ]);
 }
 
-/** Drivers may be added and removed, but not changed. */
-export function validateCSINodeUpdate(next: CSINode, previous: CSINode): readonly FieldError[] {
+/** Drivers may be added and removed, but not changed, except for their allocatable count with a gate. */
+export function validateCSINodeUpdate(
+  next: CSINode,
+  previous: CSINode,
+  features: FeatureLookup = defaultFeatures,
+): readonly FieldError[] {
+  const isCountMutable = features.has("MutableCSINodeAllocatableCount");
+  const fixed = ({ allocatable, ...others }: CSINodeDriver): CSINodeDriver =>
+    isCountMutable || allocatable === undefined ? others : { ...others, allocatable };
   const byName = Map.groupBy(next.spec.drivers, ({ name }) => name);
   return validateEach(previous.spec.drivers, (before) =>
     (byName.get(before.name) ?? [])
-      .filter((driver) => !deepEqual(driver, before))
-      .map((driver) => invalidField("spec.drivers", driver, "field is immutable")),
+      .filter((driver) => !deepEqual(fixed(driver), fixed(before)))
+      .map((driver) => invalidField("spec.drivers", fixed(driver), "field is immutable")),
   );
 }

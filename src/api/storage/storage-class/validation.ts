@@ -1,6 +1,9 @@
 /** Rules for storage classes: provisioner, parameters, policies, topologies. */
+
+import { canonicalJson } from "../../../schema/json/canonical-json.ts";
 import {
   duplicateField,
+  errorsMax,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -60,12 +63,15 @@ function validateTopologies(terms: readonly TopologySelectorTerm[], path: string
   const meanings = terms.map(({ matchLabelExpressions = [] }) =>
     Object.fromEntries(matchLabelExpressions.map((e) => [e.key, [...new Set(e.values)].sort()])),
   );
-  // An empty term repeats an empty first one.
-  const repeated = repeatedIndexes([{}, ...meanings]);
-  return validateEach(terms, (term, i) => [
-    ...validateTerm(term, index(path, i)),
-    ...(repeated.has(i + 1) ? [duplicateField(child(index(path, i), "matchLabelExpressions"), "")] : []),
-  ]);
+  const earlier = new Map<string, number>();
+  return validateEach(terms, (term, i) => {
+    const meaning = canonicalJson(meanings[i]);
+    // Kubernetes compares each term with those before it and with as many empty ones as there are terms.
+    const equals = earlier.get(meaning) ?? (meaning === "{}" ? terms.length : 0);
+    earlier.set(meaning, equals + 1);
+    const duplicate = duplicateField(child(index(path, i), "matchLabelExpressions"), "");
+    return [...validateTerm(term, index(path, i)), ...Array<FieldError>(Math.min(equals, errorsMax)).fill(duplicate)];
+  });
 }
 
 function validateTerm(term: TopologySelectorTerm, path: string): readonly FieldError[] {

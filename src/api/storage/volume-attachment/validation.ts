@@ -15,6 +15,7 @@ import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from "./sc
 
 const METADATA_MAX_BYTES = 256 * 1024;
 const MESSAGE_MAX = 1024;
+const NO_CODE = `must be between 0 and ${2 ** 31 - 1}, inclusive`;
 const ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
 
 /** The names of drivers and volumes are validated for new attachments only. */
@@ -54,9 +55,12 @@ function validateStatus({ status }: VolumeAttachment): readonly FieldError[] {
 }
 
 function validateError(error: VolumeError | undefined, path: string): readonly FieldError[] {
-  const length = Buffer.byteLength(error?.message ?? "");
-  // Kubernetes' message has another limit than its check.
-  return length > MESSAGE_MAX ? [tooLong(child(path, "message"), METADATA_MAX_BYTES)] : [];
+  const { message = "", errorCode = 0 } = error ?? {};
+  return [
+    // Kubernetes' message has another limit than its check.
+    ...(Buffer.byteLength(message) > MESSAGE_MAX ? [tooLong(child(path, "message"), METADATA_MAX_BYTES)] : []),
+    ...(errorCode < 0 ? [invalidField(child(path, "errorCode"), errorCode, NO_CODE)] : []),
+  ];
 }
 
 export function validateVolumeAttachmentUpdate(

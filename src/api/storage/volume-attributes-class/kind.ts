@@ -21,5 +21,6 @@ export const volumeAttributesClassKind: Kind<VolumeAttributesClass> = {
   schema: volumeAttributesClass,
   columns: [nameColumn, column("DriverName", (object) => object.driverName), ageColumn],
   selectableFields: {},
+  updateChecks: ["metadataUpdate", "change", "metadata", "spec"],
   strategy: { validate: validateAttributesClass, validateUpdate: validateAttributesClassUpdate },
 };
