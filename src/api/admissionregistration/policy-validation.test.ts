@@ -2,7 +2,7 @@ import t from "tap";
 import { runSteps } from "../../std/async/steps.ts";
 import { validateParamKind } from "./policy-validation.ts";
 import { validateMatchResources } from "./rules-validation.ts";
-import { validatePolicy } from "./validating-admission-policy/validation.ts";
+import { validatePolicy, validatePolicyStatus } from "./validating-admission-policy/validation.ts";
 import type { ValidatingWebhook } from "./webhook-configuration/schema.ts";
 import { validateWebhooks } from "./webhook-configuration/validation.ts";
 
@@ -53,4 +53,24 @@ t.test("webhooks keep what stored ones have, and report missing names once", asy
   ]);
   const unnamed = { ...webhook, name: "" };
   t.same(errorsOf([unnamed, unnamed]), ["webhooks[0].name: ", "webhooks[1].name: "]);
+});
+
+t.test("conditions after the 64th are validated too", async (t) => {
+  const matchConditions = Array.from({ length: 65 }, (_, i) => ({
+    name: `c${i}`,
+    expression: i === 64 ? "1" : "true",
+  }));
+  const errors = runSteps(validatePolicy({ metadata: { name: "p" }, spec: { matchConditions } }));
+  t.match(
+    errors.filter(({ field }) => field.startsWith("spec.matchConditions")).map(({ field }) => field),
+    ["spec.matchConditions", "spec.matchConditions[64].expression"],
+  );
+});
+
+t.test("a type checking warning refers to a field by a JSONPath", async (t) => {
+  const errors = (fieldRef: string) =>
+    validatePolicyStatus({ status: { typeChecking: { expressionWarnings: [{ fieldRef, warning: "w" }] } } });
+  t.same(errors("spec.validations[0].expression"), []);
+  t.match(errors(" "), [{ type: "FieldValueRequired" }]);
+  t.match(errors("spec.validations[0"), [{ detail: "invalid JSONPath: unterminated array" }]);
 });

@@ -109,9 +109,9 @@ export function* validateMatchConditions(
   names: Environment,
   path: string,
 ): Steps<readonly FieldError[]> {
-  if (conditions.length > CONDITIONS_MAX) return [tooMany(path, conditions.length, CONDITIONS_MAX)];
+  const count = conditions.length > CONDITIONS_MAX ? [tooMany(path, conditions.length, CONDITIONS_MAX)] : [];
   const seen = new Set<string>();
-  return yield* validateEachInSteps(conditions, ({ name, expression }, i) => {
+  const errors = yield* validateEachInSteps(conditions, ({ name, expression }, i) => {
     const at = index(path, i);
     const twice = name !== "" && seen.has(name);
     seen.add(name);
@@ -123,6 +123,7 @@ export function* validateMatchConditions(
       ...(twice ? [duplicateField(child(at, "name"), name)] : []),
     ];
   });
+  return [...count, ...errors];
 }
 
 /** Accepts an absent value. */

@@ -1,4 +1,5 @@
 import { boolType, nullType, stringType } from "../../../cel/values/types.ts";
+import { JsonPathError, parseJsonPath } from "../../../schema/json/json-path.ts";
 import {
   duplicateField,
   type FieldError,
@@ -56,10 +57,22 @@ export function validatePolicyStatus({ status }: ValidatingAdmissionPolicy): rea
   return [
     ...validateEach(status?.typeChecking?.expressionWarnings ?? [], ({ warning, fieldRef }, i) => [
       ...(warning === "" ? [requiredField(child(index(path, i), "warning"))] : []),
-      ...(fieldRef.trim() === "" ? [requiredField(child(index(path, i), "fieldRef"))] : []),
+      ...validateFieldRef(fieldRef.trim(), child(index(path, i), "fieldRef")),
     ]),
     ...validateConditions(status?.conditions, "status.conditions"),
   ];
+}
+
+/** The path of an expression in the policy: `spec.validations[0].expression`. */
+function validateFieldRef(fieldRef: string, path: string): readonly FieldError[] {
+  if (fieldRef === "") return [requiredField(path)];
+  try {
+    parseJsonPath(fieldRef);
+    return [];
+  } catch (error) {
+    if (!(error instanceof JsonPathError)) throw error;
+    return [invalidField(path, fieldRef, `invalid JSONPath: ${error.message}`)];
+  }
 }
 
 function validateValidation(validation: Validation, variables: PolicyVariables, path: string): readonly FieldError[] {

@@ -10,7 +10,7 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateContainerResourceName } from "../../core/resources/names.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
-import { pathSegment } from "../../meta/validation/names.ts";
+import { dns1123Label, pathSegment, validateName } from "../../meta/validation/names.ts";
 import type {
   CrossVersionObjectReference,
   ExternalMetricSource,
@@ -94,7 +94,9 @@ function validateSource(metric: MetricSpec, name: SourceName, path: string): rea
       return [
         ...validateResourceName(source.name, child(path, "name")),
         ...(source.name === "" ? [] : validateContainerResourceName(source.name, child(path, "name"))),
-        ...(source.container === "" ? [requiredField(child(path, "container"), "must specify a container")] : []),
+        ...(source.container === ""
+          ? [requiredField(child(path, "container"), "must specify a container")]
+          : validateName(child(path, "container"), source.container, dns1123Label)),
         ...validateShare(source.target, path),
       ];
     }
@@ -132,12 +134,11 @@ function validateExternal({ metric, target }: ExternalMetricSource, path: string
 }
 
 function validatePods({ metric, target }: PodsMetricSource, path: string): readonly FieldError[] {
-  const positive = target.averageValue !== undefined && isPositive(target.averageValue);
   const detail = "must specify a positive target averageValue";
   return [
     ...validateIdentifier(metric, child(path, "metric")),
     ...validateTarget(target, child(path, "target")),
-    ...(positive ? [] : [requiredField(child(path, "target.averageValue"), detail)]),
+    ...(target.averageValue === undefined ? [requiredField(child(path, "target.averageValue"), detail)] : []),
   ];
 }
 

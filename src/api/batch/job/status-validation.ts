@@ -116,10 +116,10 @@ function validateSuccess(next: Job): readonly FieldError[] {
   const unmet = next.spec?.successPolicy !== undefined && is("Complete") && !is("SuccessCriteriaMet");
   const errors: FieldError[] = [];
   if (is("Failed") && is("SuccessCriteriaMet")) {
-    errors.push(conditionsError("cannot set Failed=True and SuccessCriteriaMet=True"));
+    errors.push(conditionsError("cannot set SuccessCriteriaMet=True and Failed=true conditions"));
   }
   if (is("FailureTarget") && is("SuccessCriteriaMet")) {
-    errors.push(conditionsError("cannot set FailureTarget=True and SuccessCriteriaMet=True"));
+    errors.push(conditionsError("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"));
   }
   if (unmet) {
     errors.push(conditionsError("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"));

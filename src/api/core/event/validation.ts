@@ -7,8 +7,9 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Event } from "./schema.ts";
 
-const SHORT_MAX_CHARACTERS = 128;
-const MESSAGE_MAX_BYTES = 1024;
+/** Limits in bytes, although their errors say characters, as in Kubernetes. */
+const SHORT_MAX = 128;
+const MESSAGE_MAX = 1024;
 
 /** The name of the controller field in the version of the request. Other errors use core `v1` field names. */
 export type ControllerField = "reportingComponent" | "reportingController";
@@ -40,27 +41,16 @@ function validateTexts(event: Event, controllerField: ControllerField): readonly
     ...validateShortText("reportingInstance", event.reportingInstance),
     ...validateShortText("action", event.action),
     ...validateShortText("reason", event.reason),
-    ...validateMessage(event.message),
+    ...validateLength("message", event.message, MESSAGE_MAX),
   ];
 }
 
 function validateShortText(field: string, text = ""): readonly FieldError[] {
-  if (text === "") return [requiredField(field)];
-  return hasMoreCharacters(text, SHORT_MAX_CHARACTERS) ? [tooManyCharacters(field, SHORT_MAX_CHARACTERS)] : [];
+  return text === "" ? [requiredField(field)] : validateLength(field, text, SHORT_MAX);
 }
 
-/** The message is limited in bytes, although its error says characters, as in Kubernetes. */
-function validateMessage(message = ""): readonly FieldError[] {
-  return Buffer.byteLength(message) > MESSAGE_MAX_BYTES ? [tooManyCharacters("message", MESSAGE_MAX_BYTES)] : [];
-}
-
-/** A character has one or two UTF-16 units. */
-function hasMoreCharacters(text: string, max: number): boolean {
-  return text.length > max && (text.length > 2 * max || [...text].length > max);
-}
-
-function tooManyCharacters(field: string, max: number): FieldError {
-  return invalidField(field, "", `can have at most ${max} characters`);
+function validateLength(field: string, text = "", max: number): readonly FieldError[] {
+  return Buffer.byteLength(text) > max ? [invalidField(field, "", `can have at most ${max} characters`)] : [];
 }
 
 /** Additional rules for new events of `events.svc.io/v1`, in the stored version's fields. */

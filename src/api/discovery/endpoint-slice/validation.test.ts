@@ -17,6 +17,7 @@ t.test("validateEndpointSlice() requires addresses of the slice's type", async (
     ["FQDN", "a.example.com.", undefined],
     ["FQDN", "localhost", /at least two segments/],
     ["FQDN", "Bad.example.com", /RFC 1123 subdomain/],
+    ["FQDN", `${"a".repeat(64)}.${"b".repeat(64)}`, /must be no more than 63 characters/],
   ];
   for (const [type, address, problem] of cases) {
     const [error] = validateEndpointSlice(slice(type, address));

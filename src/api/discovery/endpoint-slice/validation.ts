@@ -110,7 +110,8 @@ function validateDomain(text: string, path: string): readonly FieldError[] {
   if (labels.length < 2) {
     return [invalidField(path, name, "should be a domain with at least two segments separated by dots")];
   }
-  return validateEach(labels, (label) => dns1123Label(label).map((problem) => invalidField(path, label, problem)));
+  const label = labels.find((each) => dns1123Label(each).length > 0);
+  return label === undefined ? [] : [invalidField(path, label, dns1123Label(label).join(","))];
 }
 
 function validateEndpoint(endpoint: Endpoint, path: string): readonly FieldError[] {
