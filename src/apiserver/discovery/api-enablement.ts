@@ -6,7 +6,6 @@
 import { betaKinds } from "../../api/beta-kinds.ts";
 import { builtinKinds } from "../../api/builtin.ts";
 import type { Kind } from "../../api/kind.ts";
-import { nodeMetricsKind } from "../../api/metrics/kinds.ts";
 import { previewKinds } from "../../api/preview-kinds.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { isKubernetesApi, priorityOf } from "./local-api-services.ts";
@@ -46,6 +45,9 @@ const LEGACY_KEY = "api/legacy";
 export function selectServedApis(config: ApisConfig, features: readonly FeatureState[] = []): ServedApis {
   const all = [...builtinKinds, ...betaKinds, ...previewKinds];
   const entries = parseEntries(config.runtimeConfig, all);
+  // As in Kubernetes, which accepts each other value, even if little is served then.
+  if (config.runtimeConfig["api/all"] === "false" && Object.keys(config.runtimeConfig).length === 1)
+    throw new Error("Cannot use --runtime-config=api/all=false alone: no API is enabled; add those to serve");
   const served = new Set<Kind>(builtinKinds);
   const enable = (kinds: readonly Kind[], on: boolean): void => {
     for (const kind of kinds)
@@ -75,8 +77,6 @@ export function selectServedApis(config: ApisConfig, features: readonly FeatureS
     .sort((a, b) => priorityOf(b).group - priorityOf(a).group);
   const gates = new Set(features.filter(({ enabled }) => enabled).map(({ name }) => name));
   const kinds = selected.filter(({ featureGate }) => featureGate === undefined || gates.has(featureGate));
-  if (kinds.every(({ group }) => group === nodeMetricsKind.group))
-    throw new Error("Cannot use --runtime-config: no API is enabled");
   const left = selected.filter((kind) => !kinds.includes(kind));
   const later = all.filter((kind) => served.has(kind) && !selected.includes(kind));
   return { kinds, warnings: [...warnings(config), ...emulationWarning(config, later), ...left.map(gateWarning)] };
