@@ -1,11 +1,19 @@
 import t from "tap";
 import { deploymentKind } from "../../api/apps/deployment/kind.ts";
+import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { endpointsKind } from "../../api/core/endpoints/kind.ts";
+import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
+import { resourceClaimTemplateKind } from "../../api/resource/resource-claim-template/kind.ts";
+import { storageVersionMigrationKind } from "../../api/storagemigration/storage-version-migration/kind.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { explainUncontrolled } from "./controlled-kinds.ts";
 
@@ -31,6 +39,18 @@ t.test("explainUncontrolled() names the controller and the lease", async (t) => 
     [serviceKind, { spec: {} } as ApiObject, undefined],
     [configMapKind, {}, undefined],
     [leaseKind, {}, undefined],
+    [persistentVolumeKind, {}, /^the controller persistentvolume-binder/],
+    [serviceCIDRKind, {}, /^the controller service-cidr-controller/],
+    [endpointsKind, {}, /^the controller endpointslicemirroring/],
+    [endpointsKind, { metadata: { labels: { "endpointslice.kubernetes.io/skip-mirror": "true" } } }, undefined],
+    [secretKind, { type: "kubernetes.io/service-account-token" } as ApiObject, /^the controller serviceaccount-token/],
+    [secretKind, { type: "Opaque" } as ApiObject, undefined],
+    [certificateSigningRequestKind, { spec: { signerName: "kubernetes.io/a" } } as ApiObject, /controller csrsigning/],
+    [certificateSigningRequestKind, { spec: { signerName: "example.com/a" } } as ApiObject, undefined],
+    [clusterRoleKind, { aggregationRule: {} } as ApiObject, /^the controller clusterrole-aggregation/],
+    [clusterRoleKind, {}, undefined],
+    [resourceClaimTemplateKind, {}, /^the controller resourceclaim is/],
+    [storageVersionMigrationKind, {}, /^the controller storage-version-migrator/],
   ];
   for (const [kind, object, reason] of table) {
     const text = await explain(kind as Kind, object);

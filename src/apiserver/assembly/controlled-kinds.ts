@@ -1,9 +1,14 @@
 /** Kinds whose objects only a controller acts on: writes get a warning while it does not run. */
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
+import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { includesController } from "../../controllers/controller-manager.ts";
+import { isMirrored } from "../../controllers/endpoints/is-mirrored.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 interface ControlledKind {
@@ -19,6 +24,8 @@ const CONTROLLER_MANAGER = "kube-controller-manager";
 const SCHEDULER = "kube-scheduler";
 
 const controlledKinds: Readonly<Record<string, ControlledKind>> = {
+  "/Endpoints": { ...ofManager("endpointslicemirroring"), applies: (object: Endpoints) => isMirrored(object) },
+  "/PersistentVolume": ofManager("persistentvolume-binder"),
   "/PersistentVolumeClaim": ofManager("persistentvolume-binder"),
   "/Pod": {
     controller: "scheduler",
@@ -26,6 +33,10 @@ const controlledKinds: Readonly<Record<string, ControlledKind>> = {
     applies: ({ spec }: Pod) => !spec?.nodeName && (spec?.schedulerName ?? DEFAULT_SCHEDULER) === DEFAULT_SCHEDULER,
   },
   "/ReplicationController": ofManager("replicationcontroller"),
+  "/Secret": {
+    ...ofManager("serviceaccount-token"),
+    applies: ({ type }: Secret) => type === "kubernetes.io/service-account-token",
+  },
   "/Service": {
     ...ofManager("endpointslice"),
     applies: ({ spec }: Service) => spec?.type !== "ExternalName" && Object.keys(spec?.selector ?? {}).length > 0,
@@ -37,7 +48,19 @@ const controlledKinds: Readonly<Record<string, ControlledKind>> = {
   "autoscaling/HorizontalPodAutoscaler": ofManager("horizontalpodautoscaling"),
   "batch/CronJob": ofManager("cronjob"),
   "batch/Job": ofManager("job"),
+  "certificates.svc.io/CertificateSigningRequest": {
+    ...ofManager("csrsigning"),
+    // Other programs sign for other signers.
+    applies: ({ spec }: Partial<CertificateSigningRequest>) => spec?.signerName.startsWith("kubernetes.io/") === true,
+  },
+  "networking.svc.io/ServiceCIDR": ofManager("service-cidr-controller"),
   "policy/PodDisruptionBudget": ofManager("disruption"),
+  "rbac.authorization.svc.io/ClusterRole": {
+    ...ofManager("clusterrole-aggregation"),
+    applies: ({ aggregationRule }: ClusterRole) => aggregationRule !== undefined,
+  },
+  "resource.svc.io/ResourceClaimTemplate": ofManager("resourceclaim"),
+  "storagemigration.svc.io/StorageVersionMigration": ofManager("storage-version-migrator"),
 };
 
 const DEFAULT_SCHEDULER = "default-scheduler";

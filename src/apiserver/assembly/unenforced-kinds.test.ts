@@ -46,6 +46,12 @@ const cases: readonly Case[] = [
       /ValidatingAdmissionPolicyBinding is not enforced: the admission plugin ValidatingAdmissionPolicy is disabled/,
   },
   {
+    path: "/apis/scheduling.k8s.io/v1/priorityclasses",
+    body: { metadata: { name: "x" }, value: 1 },
+    admission: { disabled: ["Priority"] },
+    warning: /PriorityClass is not enforced: the admission plugin Priority is disabled/,
+  },
+  {
     path: `${FLOW_CONTROL}/prioritylevelconfigurations`,
     body: { metadata: { name: "x" }, spec: level },
     warning: undefined,

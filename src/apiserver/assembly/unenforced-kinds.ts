@@ -26,6 +26,8 @@ const unenforcedKinds: readonly UnenforcedKind[] = [
   ofPlugin("MutatingAdmissionWebhook", ADMISSION, "MutatingWebhookConfiguration"),
   ofPlugin("LimitRanger", "", "LimitRange"),
   ofPlugin("ResourceQuota", "", "ResourceQuota"),
+  // Pods get the number of the class from the plugin only.
+  ofPlugin("Priority", "scheduling.svc.io", "PriorityClass"),
   {
     group: "networking.svc.io",
     kind: "NetworkPolicy",

@@ -20,7 +20,7 @@ import { controllerReference, keyOf, objectReference, splitKey } from "../worklo
 import { isNamespaceTerminating, messageOf } from "../workload/pod-control.ts";
 import { indexSlices } from "./endpoint-slice-controller.ts";
 import { repackSubsets } from "./endpoint-subsets.ts";
-import { LEADER_ELECTION } from "./endpoints-controller.ts";
+import { isMirrored } from "./is-mirrored.ts";
 import type { LabelIndex } from "./label-index.ts";
 import { sortSlicePorts } from "./port-order.ts";
 import { selectorOf } from "./service-pods.ts";
@@ -31,7 +31,6 @@ import { keyOfService, SERVICE_NAME, SliceTracker, serviceNameOf } from "./slice
 import { TRIGGER_TIME } from "./trigger-times.ts";
 
 const CONTROLLER = "endpointslicemirroring-controller.k8s.io";
-const SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror";
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** As Kubernetes' controller. */
 const BACKOFF = { initialMs: 1000, maxMs: 100_000, jitter: 0 };
@@ -83,10 +82,6 @@ export async function runEndpointSliceMirroringController(deps: ControllerDeps):
     }),
   );
   await waitForAbort(signal);
-}
-
-function isMirrored({ metadata }: Endpoints): boolean {
-  return metadata?.labels?.[SKIP_MIRROR] !== "true" && metadata?.annotations?.[LEADER_ELECTION] === undefined;
 }
 
 interface Caches {

@@ -18,6 +18,7 @@ import { isPodReady } from "../workload/active-pods.ts";
 import { keyOf, objectReference, splitKey } from "../workload/object-keys.ts";
 import { isNamespaceTerminating, messageOf } from "../workload/pod-control.ts";
 import { exceedsCapacity, repackSubsets, truncateSubsets } from "./endpoint-subsets.ts";
+import { LEADER_ELECTION } from "./is-mirrored.ts";
 import { PortResolver, type ResolvedPort } from "./port-resolver.ts";
 import { addressesOf, hasServiceHostname, isEndpoint, isHeadless, ServicePods, selectorOf } from "./service-pods.ts";
 import { addressTypesOf, HEADLESS } from "./slice-reconciler.ts";
@@ -26,7 +27,6 @@ import { TriggerTimes, withTriggerTime } from "./trigger-times.ts";
 const MANAGED_BY = "endpoints.kubernetes.io/managed-by";
 const CONTROLLER = "endpoint-controller";
 const OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity";
-export const LEADER_ELECTION = "control-plane.alpha.kubernetes.io/leader";
 
 export async function runEndpointsController(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal, informers, options } = deps;
