@@ -1,6 +1,6 @@
 /** The images that are in use: those of the containers in the runtime, and those that the specs of pods name. */
 
-import { parseImageReference } from "../images/reference.ts";
+import { parseImageReference } from "../../api/core/pod-spec/image-reference.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 import type { Container } from "../runtime/cri/container.ts";
 import type { StatsPod } from "../stats/stats-targets.ts";

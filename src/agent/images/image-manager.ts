@@ -1,6 +1,7 @@
 /** Pulls images: pull policies, credentials, back-off per pod and image. */
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
+import { type ImageReference, parseImageReference } from "../../api/core/pod-spec/image-reference.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { formatDuration as formatNanos } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -14,7 +15,6 @@ import { parsePullSecret, type RegistryAuths } from "./docker-config.ts";
 import { type Credential, Keyring } from "./keyring.ts";
 import { type PullLimits, PullQueue } from "./pull-queue.ts";
 import type { PullRecords } from "./pull-records/pull-records.ts";
-import { type ImageReference, parseImageReference } from "./reference.ts";
 
 type Texts = Readonly<Record<string, string>>;
 

@@ -1,8 +1,8 @@
 import t from "tap";
+import { parseImageReference } from "../../api/core/pod-spec/image-reference.ts";
 import { parseDockerConfig, parsePullSecret } from "./docker-config.ts";
 import { findImagePatternProblem, matchesImage } from "./image-pattern.ts";
 import { Keyring } from "./keyring.ts";
-import { parseImageReference } from "./reference.ts";
 
 t.test("parseImageReference() returns the registry, and adds the default tag", async (t) => {
   const cases = [
@@ -14,7 +14,7 @@ t.test("parseImageReference() returns the registry, and adds the default tag", a
     [`r.example.org/x@sha256:${"a".repeat(64)}`, "r.example.org", "x", `r.example.org/x@sha256:${"a".repeat(64)}`],
   ] as const;
   for (const [text, registry, repository, withTag] of cases) {
-    t.same(parseImageReference(text), { registry, repository, withTag }, text);
+    t.match(parseImageReference(text), { registry, repository, withTag }, text);
   }
 });
 

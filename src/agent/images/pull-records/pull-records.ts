@@ -2,13 +2,14 @@
  * Records which credentials have pulled the images of the node, and decides whether a pod may use an image that is
  * present: a pod of another tenant has to pull it with its own credentials first. As kubelet's image pull manager.
  */
+
+import { parseImageReference } from "../../../api/core/pod-spec/image-reference.ts";
 import { KeyedMutex } from "../../../std/async/keyed-mutex.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Image } from "../../runtime/cri/image.ts";
 import type { ImageService } from "../../runtime/runtime.ts";
 import type { Credential } from "../keyring.ts";
-import { parseImageReference } from "../reference.ts";
 import {
   addCredentials,
   hashCredential,

@@ -1,5 +1,5 @@
 /** Which images require that a pod has credentials for them although they are on the node. */
-import { parseImageReference } from "../reference.ts";
+import { parseImageReference } from "../../../api/core/pod-spec/image-reference.ts";
 
 export type VerificationPolicy =
   | "NeverVerify"

@@ -6,6 +6,7 @@ import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.
 import type { Container, EphemeralContainer } from "../container/schema.ts";
 import { setPersistentVolumeClaimSpecDefaults } from "../persistent-volume-claim/defaults.ts";
 import type { ImageVolumeSource, Volume } from "../volume/schema.ts";
+import { parseImageReference } from "./image-reference.ts";
 import type { PodSpec } from "./schema.ts";
 
 const DEFAULT_FILE_MODE = 0o644;
@@ -55,28 +56,10 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
   };
 }
 
-/** The parts of an image reference: registry host, repository path, tag, digest. */
-const HOST = /(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::\d+)?\//;
-
-const PART = /[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*/;
-
-const TAG = /:\w[\w.-]{0,127}/;
-
-const DIGEST = /@[A-Za-z][\w+.-]*:[0-9a-fA-F]{32,}/;
-
-const REFERENCE = new RegExp(
-  `^(?:${HOST.source})?${PART.source}(?:/${PART.source})*(?:${TAG.source})?(?:${DIGEST.source})?$`,
-);
-
-/**
- * `Always` for the tag `:latest` or without a tag, else `IfNotPresent`, also for a digest and for invalid references.
- */
+/** `Always` for the tag `latest`, which references without tag and digest have; else `IfNotPresent`. */
 export function pullPolicyOf(image: string): "Always" | "IfNotPresent" {
-  if (!REFERENCE.test(image)) return "IfNotPresent";
-  const [name = "", digest] = image.split("@");
-  if (digest !== undefined) return "IfNotPresent";
-  const tag = /:([^/:]+)$/.exec(name)?.[1];
-  return tag === undefined || tag === "latest" ? "Always" : "IfNotPresent";
+  const reference = parseImageReference(image);
+  return "tag" in reference && reference.tag === "latest" ? "Always" : "IfNotPresent";
 }
 
 function setProbeDefaults(probe: Probe): Probe {

@@ -30,10 +30,7 @@ export function podRequests(pod: Pod, options: PodResourcesOptions = {}): Resour
 
 /** Overhead counts only for resources that have a limit. */
 export function podLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
-  const ofContainers = aggregateContainers(pod, (container) =>
-    limitsOf(container, containerStatusOf(pod, container, options), pod),
-  );
-  const limits = withPodLevel(ofContainers, pod.spec?.resources?.limits);
+  const limits = withPodLevel(containerLimits(pod, options), pod.spec?.resources?.limits);
   if (options.includeOverhead !== true) return limits;
   return addResources(
     limits,
@@ -46,6 +43,11 @@ export function containerRequests(pod: Pod, options: PodResourcesOptions = {}): 
   return aggregateContainers(pod, (container) =>
     requestsOf(container, containerStatusOf(pod, container, options), pod),
   );
+}
+
+/** Of the containers alone. */
+export function containerLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
+  return aggregateContainers(pod, (container) => limitsOf(container, containerStatusOf(pod, container, options), pod));
 }
 
 function withPodLevel(ofContainers: ResourceQuantities, list: ResourceList | undefined): ResourceQuantities {

@@ -66,6 +66,22 @@ t.test("setPodDefaults() sets requests of a pod with limits from its containers,
   t.same(requestsOf({ requests: { memory: "1Gi" } }), { memory: "1Gi" }, "without limits they stay as they are");
 });
 
+t.test("setPodDefaults() sets huge page limits of a pod with resources from its containers", async (t) => {
+  const resources = { limits: { "hugepages-2Mi": "4Mi", memory: "1Gi" } };
+  const containers = ["a", "b"].map((name) => ({ name, image: "web", resources }));
+  const of = (podLevel: object | undefined) => defaulted({ containers, ...(podLevel && { resources: podLevel }) });
+  t.equal(of(undefined).resources, undefined);
+  t.same(of({}).resources, {});
+  t.same(of({ requests: { cpu: "1" } }).resources, {
+    limits: { "hugepages-2Mi": "8Mi" },
+    requests: { cpu: "1", memory: "2Gi", "hugepages-2Mi": "8Mi" },
+  });
+  t.same(of({ limits: { "hugepages-2Mi": "16Mi" } }).resources, {
+    limits: { "hugepages-2Mi": "16Mi" },
+    requests: { memory: "2Gi", "hugepages-2Mi": "16Mi" },
+  });
+});
+
 t.test("setPodDefaults() sets the defaults of probes, volumes and references", async (t) => {
   const spec = defaulted({
     containers: [
@@ -100,10 +116,13 @@ t.test("setPodDefaults() sets the defaults of probes, volumes and references", a
   ]);
 });
 
-t.test("pullPolicyOf() distinguishes the tag from the port of the registry", async (t) => {
-  t.equal(pullPolicyOf("web"), "Always");
-  t.equal(pullPolicyOf("web:latest"), "Always");
-  t.equal(pullPolicyOf("registry:5000/web"), "Always");
-  t.equal(pullPolicyOf("registry:5000/web:1"), "IfNotPresent");
-  t.equal(pullPolicyOf(`web@sha256:${"0".repeat(64)}`), "IfNotPresent");
+t.test("images with the tag latest, and those without tag and digest, are always pulled", async (t) => {
+  const digest = `@sha256:${"0".repeat(64)}`;
+  for (const image of ["web", "web:latest", "registry:5000/web", "Registry/web", `web:latest${digest}`]) {
+    t.equal(pullPolicyOf(image), "Always", image);
+  }
+  const invalid = ["", "Web", "0".repeat(64), "a..b/c/:latest", "web:latest@sha256:0000", `${"a".repeat(256)}:latest`];
+  for (const image of ["web:1", "registry:5000/web:1", `web${digest}`, `web:1${digest}`, ...invalid]) {
+    t.equal(pullPolicyOf(image), "IfNotPresent", image);
+  }
 });

@@ -1,8 +1,8 @@
 import type { Container } from "../container/schema.ts";
 import { setPodSpecDefaults } from "../pod-spec/defaults.ts";
-import { containerRequests } from "../pod-spec/resources.ts";
+import { containerLimits, containerRequests } from "../pod-spec/resources.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
-import { isPodLevelResource } from "../resources/names.ts";
+import { isHugePages, isPodLevelResource } from "../resources/names.ts";
 import { filterResources, formatResourceList } from "../resources/quantities.ts";
 import type { Pod } from "./schema.ts";
 
@@ -13,7 +13,7 @@ export function setPodDefaults(pod: Pod): Pod {
     setRequestsFromLimits(setHostPorts(container, spec.hostNetwork === true));
   return {
     ...pod,
-    spec: setPodRequests({
+    spec: setPodLevelDefaults({
       ...spec,
       enableServiceLinks: spec.enableServiceLinks ?? true,
       containers: spec.containers.map(setPodContainerDefaults),
@@ -24,13 +24,20 @@ export function setPodDefaults(pod: Pod): Pod {
   };
 }
 
-/** Requests of the pod as a whole: where it has limits, those of its containers, or else its limits. */
-function setPodRequests(spec: PodSpec): PodSpec {
-  const { limits = {}, requests } = spec.resources ?? {};
+/**
+ * Resources of the pod as a whole, where it has any: huge page limits are those of its containers, and requests are
+ * those of its containers, or else its limits. Huge pages cannot be overcommitted: requests are always the limits.
+ */
+function setPodLevelDefaults(spec: PodSpec): PodSpec {
+  const { limits: own, requests } = spec.resources ?? {};
+  if (Object.keys({ ...own, ...requests }).length === 0) return spec;
+  const pages = formatResourceList(filterResources(containerLimits({ spec }), isHugePages));
+  const limits = { ...pages, ...own };
   if (Object.keys(limits).length === 0) return spec;
-  const ofContainers = formatResourceList(filterResources(containerRequests({ spec }), isPodLevelResource));
+  const isCounted = (name: string): boolean => isPodLevelResource(name) && !isHugePages(name);
+  const ofContainers = formatResourceList(filterResources(containerRequests({ spec }), isCounted));
   const ofLimits = Object.fromEntries(Object.entries(limits).filter(([name]) => isPodLevelResource(name)));
-  return { ...spec, resources: { ...spec.resources, requests: { ...ofLimits, ...ofContainers, ...requests } } };
+  return { ...spec, resources: { ...spec.resources, limits, requests: { ...ofLimits, ...ofContainers, ...requests } } };
 }
 
 /** Uses the limit as the request where no request is set. */

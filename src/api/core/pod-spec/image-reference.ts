@@ -6,6 +6,7 @@ const digestAlgorithm = "[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*";
 const pattern = new RegExp(
   `^${domain}/(${component}(?:/${component})*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(${digestAlgorithm}:[0-9a-fA-F]{32,}))?$`,
 );
+const LATEST = "latest";
 const DEFAULT_REGISTRY = "docker.io";
 const REPOSITORY_LENGTH_MAX = 255;
 /** Hexadecimal digits of a digest, by algorithm. */
@@ -19,6 +20,8 @@ export interface ImageReference {
   /** `docker.io` when the reference names no registry. */
   readonly registry: string;
   readonly repository: string;
+  /** `latest` when the reference has neither tag nor digest; undefined when it has a digest only. */
+  readonly tag: string | undefined;
   /** The reference with `:latest` when it had neither tag nor digest. */
   readonly withTag: string;
 }
@@ -44,7 +47,8 @@ export function parseImageReference(text: string): ImageReference | { readonly e
   }
   const error = digest === undefined ? undefined : findDigestError(digest);
   if (error !== undefined) return { error };
-  return { registry, repository, withTag: tag === undefined && digest === undefined ? `${text}:latest` : text };
+  const isBare = tag === undefined && digest === undefined;
+  return { registry, repository, tag: isBare ? LATEST : tag, withTag: isBare ? `${text}:${LATEST}` : text };
 }
 
 /** A first part without dot, colon, upper case or "localhost" belongs to the repository: library/busybox. */
