@@ -12,7 +12,7 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { type CompiledRule, compileRules, type RuleCompileOptions } from "../custom-resource/rules.ts";
 
 export interface RuleCostsOptions extends RuleCompileOptions {
-  /** The schema is unchanged, so that the cost limit does not apply. */
+  /** The schema is unchanged, so that the limit of each expression does not apply; that of their total does. */
   readonly unchanged?: boolean;
 }
 
@@ -123,9 +123,8 @@ export class RuleCosts implements ExpressionChecker {
   }
 
   #weigh(field: string, cost: number, what: string, parts: readonly UnboundedPart[]): readonly FieldError[] {
-    if (this.#options.unchanged === true) return [];
     this.#total.observe(field, cost);
-    if (cost <= RULE_ESTIMATE_MAX) return [];
+    if (this.#options.unchanged === true || cost <= RULE_ESTIMATE_MAX) return [];
     const advice = [...this.#around.unbounded, ...parts.map(({ path, bound }) => `give ${path} a ${bound}`)];
     return [forbiddenField(field, costText(what, cost / RULE_ESTIMATE_MAX, advice))];
   }

@@ -31,8 +31,12 @@ t.test("validateDefinition() limits the cost of rules, and suggests bounds", asy
   t.match(first, /estimated rule cost exceeds budget by factor of more than 100x/);
   t.match(first, /: give spec\.validation\.openAPIV3Schema\.properties\[l\] a maxItems, give self a maxLength$/);
   t.same(errorsOf(widgets({ l: list({ maxItems: 10, items: { ...item, maxLength: 100 } }) })), []);
-  const stored = widgets({ l: list({}) });
-  t.same(errorsOf({ ...stored, metadata: { ...stored.metadata, labels: { a: "b" } } }, stored), []);
+  const labelled = (stored: CustomResourceDefinition): readonly string[] =>
+    errorsOf({ ...stored, metadata: { ...stored.metadata, labels: { a: "b" } } }, stored);
+  const dear = widgets({ l: list({ maxItems: 10_000, items: { ...item, maxLength: 10_000 } }) });
+  t.match(errorsOf(dear), [/rule: Forbidden: estimated rule cost exceeds budget by factor of [1-9]\.\dx/]);
+  t.same(labelled(dear), [], "the limit of a rule does not apply to a stored schema");
+  t.match(labelled(widgets({ l: list({}) })), [/contributed to/, /total for entire OpenAPIv3 schema exceeds budget/]);
 });
 
 t.test("validateDefinition() yields before each schema with rules", async (t) => {
@@ -84,9 +88,13 @@ t.test("validateDefinition() accepts errors in updates that the stored definitio
 t.test("validateDefinition() rejects changed names of an established definition", async (t) => {
   const stored = definitionOf({ schema });
   const renamed = { ...stored, spec: { ...stored.spec, names: { ...stored.spec.names, kind: "Gadget" } } };
-  t.same(errorsOf(renamed, stored), ['spec.names.kind: Invalid value: "Gadget": field is immutable']);
-  const conditions = [{ type: "Established", status: "False" as const }];
-  t.same(errorsOf(renamed, { ...stored, status: { ...stored.status, conditions } }), []);
+  const withCondition = (status: "True" | "False"): CustomResourceDefinition => ({
+    ...stored,
+    status: { ...stored.status, conditions: [{ type: "Established", status }] },
+  });
+  t.same(errorsOf(renamed, withCondition("True")), ['spec.names.kind: Invalid value: "Gadget": field is immutable']);
+  t.same(errorsOf(renamed, withCondition("False")), []);
+  t.same(errorsOf(renamed, stored), [], "without the condition it is not established");
 });
 
 t.test("validateDefinition() requires the approval annotation in Kubernetes' groups", async (t) => {

@@ -282,10 +282,8 @@ function conversionOptions(previous: CustomResourceDefinition | undefined): Conv
   };
 }
 
-/** Treats a definition without the condition as established, so that its immutable fields stay immutable. */
 function isEstablished(object: CustomResourceDefinition): boolean {
-  const condition = object.status?.conditions?.find(({ type }) => type === "Established");
-  return condition === undefined || condition.status === "True";
+  return object.status?.conditions?.find(({ type }) => type === "Established")?.status === "True";
 }
 
 function validateSpecUpdate(
