@@ -42,6 +42,13 @@ t.test("svc proxy refuses an address without a port, and prints its help", async
   });
 });
 
+t.test("svc proxy accepts the feature gates of other programs with a warning, and refuses unknown ones", async (t) => {
+  const accepted = invoke(proxyProgram, ["--feature-gates=AllAlpha=true,WatchList=false"], { version: "v1.33.0" });
+  t.match(accepted, { kind: "run", warnings: [/AllAlpha/, /^Feature gate WatchList=false has no effect: /] });
+  const refused = invoke(proxyProgram, ["--feature-gates=Nothing=true"], { version: "v1.33.0" });
+  t.match(refused, { kind: "exit", code: 1, stderr: /Nothing/ });
+});
+
 t.test("/healthz is 200 while the rules are up to date and the node stays, and 503 otherwise", async (t) => {
   const proxy = { isHealthy: true, isNodeEligible: true };
   const clock = new FakeClock(Date.UTC(2026, 0, 1));

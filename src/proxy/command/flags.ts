@@ -4,6 +4,7 @@ import { connectionFlags, loggingFlags, otherFlags } from "../../component/flags
 import { flag, section } from "../../flags/flag.ts";
 import { validateLogging } from "../../flags/log-options.ts";
 import type { Program } from "../../flags/program.ts";
+import { gateSettings } from "../../flags/types/gate-settings.ts";
 import { cidrs } from "../../flags/types/network.ts";
 import { bool, pattern, text } from "../../flags/types/text.ts";
 
@@ -50,6 +51,13 @@ export const proxyFlags = {
     ),
   }),
   ...loggingFlags,
+  ...section("Other", {
+    "feature-gates": flag(
+      gateSettings("Gate=true,..."),
+      {},
+      "Accepted, so that all programs of a cluster can have the same list: the proxy has no feature gate.",
+    ),
+  }),
   ...otherFlags,
 };
 
