@@ -91,6 +91,7 @@ async function startRequiredControllers(
   const service = await startServiceAllocation(settings, {
     registries,
     log: log.child("services"),
+    metrics: metrics.registry,
     isMain,
     signal: stopping,
   });

@@ -7,6 +7,7 @@ import { create } from "../../registry/create.ts";
 import { get } from "../../registry/get.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
 import { startServiceAllocation } from "./kubernetes-service.ts";
 
@@ -19,8 +20,8 @@ const config = {
 };
 const signal = new AbortController().signal;
 
-async function start(f: Fixture, changes: Partial<typeof config> = {}): Promise<void> {
-  const deps = { registries: f.registries, log: silentLogger, signal };
+async function start(f: Fixture, changes: Partial<typeof config> = {}, metrics = new MetricRegistry()): Promise<void> {
+  const deps = { registries: f.registries, log: silentLogger, metrics, signal };
   await (await startServiceAllocation({ ...config, ...changes }, deps)).repaired;
 }
 
@@ -100,4 +101,39 @@ t.test("startServiceAllocation() rejects ranges without usable addresses", async
     await using f = fixture();
     await t.rejects(start(f, { clusterIpRanges: [range] }), /^Cannot use --service-cluster-ip-range=/, range);
   }
+});
+
+t.test("startServiceAllocation() shows Kubernetes' metrics of the allocators", async (t) => {
+  await using f = fixture();
+  const metrics = new MetricRegistry();
+  await start(f, {}, metrics);
+  const services = f.registries.of(serviceKind);
+  const web = (clusterIP: string | undefined, nodePort: number | undefined) => ({
+    metadata: { generateName: "web-" },
+    spec: { type: "NodePort" as const, clusterIP, ports: [{ port: 80, nodePort }] },
+  });
+  await create(services, f.scope(), web("10.0.0.9", 30_050));
+  await create(services, f.scope(), web(undefined, undefined));
+  await t.rejects(create(services, f.scope(), web("10.0.0.9", undefined)));
+  await t.rejects(create(services, f.scope(), web(undefined, 30_050)));
+  await create(services, f.scope(), web(undefined, undefined), { dryRun: true });
+  const shown: Record<string, number> = {};
+  for (const family of metrics.collect()) {
+    const name = family.options.name.replace(/^kube_apiserver_(.*)_allocator/, "$1");
+    for (const series of family.series()) {
+      if ("value" in series) shown[[name, ...series.values].join(" ")] = series.value;
+    }
+  }
+  t.same(shown, {
+    "clusterip_allocation_total 10.0.0.0/24 static": 2,
+    "clusterip_allocation_total 10.0.0.0/24 dynamic": 2,
+    "clusterip_allocation_errors_total 10.0.0.0/24 static": 1,
+    "clusterip_allocated_ips 10.0.0.0/24": 3,
+    "clusterip_available_ips 10.0.0.0/24": 251,
+    "nodeport_allocation_total static": 1,
+    "nodeport_allocation_total dynamic": 1,
+    "nodeport_allocation_errors_total static": 1,
+    nodeport_allocated_ports: 2,
+    nodeport_available_ports: 99,
+  });
 });

@@ -20,17 +20,20 @@ import type { Scope } from "../../registry/scope.ts";
 import { AddressBitmaps } from "../../registry/service-allocation/address-bitmaps.ts";
 import { ServiceAddresses, usableRange } from "../../registry/service-allocation/addresses.ts";
 import { ServiceAllocator } from "../../registry/service-allocation/allocator.ts";
+import { DualWriteAddresses } from "../../registry/service-allocation/dual-write.ts";
 import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
 import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
-import { repairAddresses } from "../../registry/service-allocation/repair.ts";
+import { type RepairResult, repairAddresses } from "../../registry/service-allocation/repair.ts";
 import { type LeakedAddresses, repairBitmap } from "../../registry/service-allocation/repair-bitmaps.ts";
 import { update } from "../../registry/update.ts";
 import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import type { Logger } from "../../std/log/logger.ts";
+import { type Logger, silentLogger } from "../../std/log/logger.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/net/ip.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { ServicesConfig } from "../config/config.ts";
+import { AllocationMetrics } from "../metrics/allocation-metrics.ts";
 import { systemScope } from "./ensure.ts";
 
 /** The name of the API's service, and of the ServiceCIDR that holds --service-cluster-ip-range. */
@@ -81,6 +84,7 @@ const NOTHING_TO_MAINTAIN: ServiceAllocation = {
 export interface ServiceAllocationDeps {
   readonly registries: Registries;
   readonly log: Logger;
+  readonly metrics: MetricRegistry;
   /** Whether this thread of the process maintains the API's services and repairs addresses; true when absent. */
   readonly isMain?: boolean | undefined;
   readonly signal: AbortSignal;
@@ -92,7 +96,7 @@ export interface ServiceAllocationDeps {
  */
 export async function startServiceAllocation(
   config: ApiServicesConfig,
-  { registries, log, isMain = true, signal }: ServiceAllocationDeps,
+  { registries, log, metrics: registry, isMain = true, signal }: ServiceAllocationDeps,
 ): Promise<ServiceAllocation> {
   const ranges = parseServiceRanges(config.clusterIpRanges);
   const [services, cidrs, objects] = [
@@ -100,20 +104,26 @@ export async function startServiceAllocation(
     registries.of(serviceCIDRKind),
     registries.of(ipAddressKind),
   ];
-  const { random, store } = registries.deps;
+  const { random, store, clock } = registries.deps;
   const usesObjects = registries.features.has("MultiCIDRServiceAllocator");
-  const bitmaps = usesObjects ? undefined : new AddressBitmaps(ranges, registries.deps, random);
+  const usesBitmaps = !usesObjects || !registries.features.has("DisableAllocatorDualWrite");
+  const bitmaps = usesBitmaps ? new AddressBitmaps(ranges, registries.deps, random) : undefined;
   const objectAddresses = new ServiceAddresses(objects, cidrs, random);
-  const ports = new NodePorts(services, config.nodePorts, random);
+  const dual = bitmaps && new DualWriteAddresses(objectAddresses, bitmaps);
+  const allAddresses = (usesObjects ? dual : bitmaps) ?? objectAddresses;
+  const cidrsInUse = usesObjects ? () => objectAddresses.cidrs() : () => ranges;
+  const metrics = new AllocationMetrics({ registry, clock, services, cidrs: cidrsInUse });
+  const ports = new NodePorts(services, config.nodePorts, random, metrics);
   const families = ranges.map(({ family }) => family) as readonly IpFamily[] as ClusterFamilies;
   services.allocator = new ServiceAllocator({
     families,
-    addresses: bitmaps ?? objectAddresses,
+    addresses: metrics.measure(allAddresses),
     ports,
     endpoints: registries.of(endpointsKind),
     log,
   });
   if (!isMain) return NOTHING_TO_MAINTAIN;
+  metrics.showUsage(ports);
   const scope = systemScope("", signal);
   const startRevision = store.current();
   let reportedCidrs = "";
@@ -130,19 +140,19 @@ export async function startServiceAllocation(
       await ensureApiService(services, name, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
   };
   const leaked = ranges.map((): LeakedAddresses => new Map());
+  // Beside the objects the bitmaps are a copy, and need not have the addresses of all ServiceCIDRs.
+  const bitmapLog = usesObjects ? silentLogger : log;
+  const repairBitmaps = async (): Promise<void> => {
+    for (const [i, range] of (bitmaps?.ranges ?? []).entries())
+      report(await repairBitmap(services, range, leaked[i] ?? new Map(), scope, bitmapLog), bitmapLog);
+  };
   const repair = async (revision: Revision): Promise<void> => {
-    const results =
-      bitmaps === undefined
-        ? [await repairAddresses(services, objects, objectAddresses, scope, revision)]
-        : await Promise.all(
-            bitmaps.ranges.map((range, i) => repairBitmap(services, range, leaked[i] ?? new Map(), scope, log)),
-          );
-    for (const { released, allocated } of results)
-      if (released + allocated > 0) log.info("Repaired service IP addresses", { released, allocated });
+    if (usesObjects) report(await repairAddresses(services, objects, objectAddresses, scope, revision), log);
+    await repairBitmaps();
   };
   try {
     // Without their bitmaps no addresses are allocated.
-    if (!usesObjects) await repair(startRevision);
+    await repairBitmaps();
     await reconcileApiServices();
     if (!config.serviceNames.includes(SVC_SERVICE)) await removeSvcService(registries, signal);
   } catch (error) {
@@ -160,6 +170,10 @@ export async function startServiceAllocation(
     reconcile: reconcileApiServices,
     repair: () => repair(store.current()),
   };
+}
+
+function report({ released, allocated }: RepairResult, log: Logger): void {
+  if (released + allocated > 0) log.info("Repaired service IP addresses", { released, allocated });
 }
 
 /** Deletes the service `svc` of an earlier start with its endpoints, unless a user created it. */

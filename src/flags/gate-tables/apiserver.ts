@@ -55,7 +55,7 @@ export const apiserverGates: GateTable = {
   DeclarativeValidationTakeover: { stage: "BETA", default: false },
   DeploymentReplicaSetTerminatingReplicas: { stage: "ALPHA", default: false, effective: true },
   DevicePluginCDIDevices: { stage: "GA", default: true, locked: true },
-  DisableAllocatorDualWrite: { stage: "BETA", default: false },
+  DisableAllocatorDualWrite: { stage: "BETA", default: false, effective: true },
   DisableCPUQuotaWithExclusiveCPUs: { stage: "BETA", default: true },
   DisableNodeKubeProxyVersion: { stage: "DEPRECATED", default: true },
   DynamicResourceAllocation: { stage: "BETA", default: false, effective: true },

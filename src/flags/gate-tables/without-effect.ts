@@ -16,7 +16,6 @@ const namesByReason: Readonly<Record<string, readonly string[]>> = {
   "the agent always takes lifecycle events from the runtime": ["EventedPLEG"],
   "sidecar containers have one implementation": ["LegacySidecarContainers"],
   "the store is not etcd": ["SeparateCacheWatchRPC"],
-  "service addresses are recorded in IPAddress objects only": ["DisableAllocatorDualWrite"],
   "the agent always ignores what a user namespace forbids": ["SvcletInUserNamespace"],
   "nodes run Linux": [
     "WinDSR",

@@ -3,6 +3,7 @@ import { serviceKind } from "../../api/core/service/kind.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { createLogger, silentLogger } from "../../std/log/logger.ts";
 import { parseCidr } from "../../std/net/ip.ts";
+import type { Store } from "../../storage/store.ts";
 import { type Fixture, fixture, rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
 import { type AddressBitmap, AddressBitmaps, Bits } from "./address-bitmaps.ts";
@@ -118,6 +119,45 @@ t.test(
     await t.rejects(bitmaps.allocate(f.scope(), name, "10.0.0.9", false), /already allocated/);
   },
 );
+
+t.test("repairBitmap() counts an address once although the write of its bitmap loses races", async (t) => {
+  await using f = fixture();
+  const bitmaps = await openEmpty(f, "10.0.0.0/24");
+  await bitmaps.allocate(f.scope(), name, "10.0.0.7", false);
+  let [races, writes] = [0, 0];
+  const update: Store["update"] = async (...args) => {
+    writes++;
+    // Another server writes first.
+    if (races-- > 0) await bitmaps.allocate(f.scope(), name, `10.0.0.${20 + races}`, false);
+    return await f.store.update(...args);
+  };
+  const get = f.store.get.bind(f.store);
+  const store = new Proxy(f.store, {
+    get: (target, key) => (key === "update" ? update : key === "get" ? get : Reflect.get(target, key)),
+  });
+  const cidr = parseCidr("10.0.0.0/24")!;
+  const [range] = new AddressBitmaps([cidr], { ...f.registries.deps, store }, seededRandom(1)).ranges;
+  const services = f.registries.of(serviceKind);
+  const web = { clusterIP: "10.0.0.9", clusterIPs: ["10.0.0.9"], ports: [{ port: 80 }] };
+  await create(services, f.scope(), { metadata: { name: "web" }, spec: web });
+  const leaked: LeakedAddresses = new Map();
+  const repair = () => repairBitmap(services, range!, leaked, f.scope(""), silentLogger);
+  races = 2;
+  t.same(await repair(), { released: 0, allocated: 1 });
+  t.equal(writes, 3);
+  t.same(
+    [...leaked],
+    [
+      ["10.0.0.7", 1],
+      ["10.0.0.20", 1],
+      ["10.0.0.21", 1],
+    ],
+    "each found once",
+  );
+  races = 0;
+  t.same(await repair(), { released: 0, allocated: 0 });
+  t.same(await repair(), { released: 3, allocated: 0 });
+});
 
 t.test("repairBitmap() starts again for a changed range", async (t) => {
   await using f = fixture();

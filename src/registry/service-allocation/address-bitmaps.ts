@@ -1,6 +1,7 @@
 /**
- * Cluster IPs of services while MultiCIDRServiceAllocator is off: one RangeAllocation object for each range of
- * `--service-cluster-ip-range`, with a bit for each address, under Kubernetes' keys and in its format.
+ * Cluster IPs of services while MultiCIDRServiceAllocator or DisableAllocatorDualWrite is off: one RangeAllocation
+ * object for each range of `--service-cluster-ip-range`, with a bit for each address, under Kubernetes' keys and in its
+ * format.
  */
 import { Buffer } from "node:buffer";
 import { objectMeta } from "../../api/meta/object-meta.ts";
@@ -56,9 +57,10 @@ export class AddressBitmaps implements ClusterIpAllocator {
     return formatIp(await this.#rangeOf(family).allocateNext(dryRun));
   }
 
-  async release(_scope: Scope, _service: ServiceName, text: string): Promise<void> {
+  async release(_scope: Scope, _service: ServiceName, text: string): Promise<boolean> {
     const ip = parseIp(text);
-    if (ip !== undefined) await this.ranges.find(({ cidr }) => cidr.family === ip.family)?.release(ip);
+    const range = ip && this.ranges.find(({ cidr }) => cidr.family === ip.family);
+    return range !== undefined && (await range.release(ip!));
   }
 
   #rangeOf(family: IpFamily): AddressBitmap {
@@ -123,10 +125,16 @@ export class AddressBitmap {
     return this.#toIp(chosen);
   }
 
-  async release(ip: Ip): Promise<void> {
+  /** False for an address that is not allocated. */
+  async release(ip: Ip): Promise<boolean> {
     const offset = this.offsetOf(ip);
-    if (offset === undefined) return;
-    await this.#update((bits) => bits.delete(offset));
+    if (offset === undefined) return false;
+    let wasAllocated = false;
+    await this.#update((bits) => {
+      wasAllocated = bits.has(offset);
+      bits.delete(offset);
+    });
+    return wasAllocated;
   }
 
   /**

@@ -39,8 +39,8 @@ export interface ClusterIpAllocator {
   allocate(scope: Scope, service: ServiceName, text: string, dryRun: boolean): Promise<string>;
   /** Allocates any free address; a dry run results in that of the network. Throws `AddressUnavailable`. */
   allocateNext(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string>;
-  /** Does nothing for an address that is not allocated to the service. */
-  release(scope: Scope, service: ServiceName, text: string): Promise<void>;
+  /** False for an address that is not allocated to the service, for which it does nothing. */
+  release(scope: Scope, service: ServiceName, text: string): Promise<boolean>;
 }
 
 /** The addresses of a CIDR without the network and broadcast addresses. */
@@ -97,17 +97,19 @@ export class ServiceAddresses implements ClusterIpAllocator {
     throw new AddressUnavailable("range is full");
   }
 
-  async release(scope: Scope, service: ServiceName, text: string): Promise<void> {
+  async release(scope: Scope, service: ServiceName, text: string): Promise<boolean> {
     const ip = parseIp(text);
-    if (ip === undefined) return;
+    if (ip === undefined) return false;
     const name = formatIp(ip);
     const object = await this.#addresses.objects.get(this.#addresses.objects.key(undefined, name));
-    if (object === undefined || !isAllocatedTo(object, service)) return;
+    if (object === undefined || !isAllocatedTo(object, service)) return false;
     const { uid } = metadataOf(object);
     try {
       await remove(this.#addresses, clusterScope(scope), name, { preconditions: { uid } });
+      return true;
     } catch (error) {
       if (!isNotFound(error)) throw error;
+      return false;
     }
   }
 
@@ -124,6 +126,13 @@ export class ServiceAddresses implements ClusterIpAllocator {
       if (error instanceof StatusError && error.status.reason === "AlreadyExists") return false;
       throw error;
     }
+  }
+
+  /** Those of all families that the cache has. */
+  cidrs(): readonly Cidr[] {
+    const { cache, objects } = this.#serviceCIDRs;
+    const texts = cache.list(objects.prefix()).items.flatMap(({ object }) => object.spec?.cidrs ?? []);
+    return [...new Set(texts)].flatMap((text) => parseCidr(text) ?? []);
   }
 
   /** In the order of creation. */

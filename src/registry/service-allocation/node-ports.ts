@@ -23,19 +23,37 @@ const STATIC_MAX = 128;
 /** Time to live of a reservation; longer than the timeout of any write. */
 const RESERVED_SECONDS = 120;
 
+/** How a port was chosen: by the client, or by the server. */
+export type PortScope = "static" | "dynamic";
+
+export interface PortObserver {
+  countPort(scope: PortScope): void;
+  countPortError(scope: PortScope): void;
+}
+
 export class NodePorts {
   readonly #services: Registry<Service>;
   readonly #range: PortRange;
   readonly #random: RandomSource;
+  readonly #observer: PortObserver | undefined;
   /** Ports of writes in progress (`undefined`), and of stored services that the cache may not have yet. */
   readonly #reserved = new Map<number, Revision | undefined>();
   /** The reservations of the former in the store, with the revision of the key. */
   readonly #reservations = new Map<number, Revision>();
 
-  constructor(services: Registry<Service>, range: PortRange, random: RandomSource) {
+  constructor(services: Registry<Service>, range: PortRange, random: RandomSource, observer?: PortObserver) {
     this.#services = services;
     this.#range = range;
     this.#random = random;
+    this.#observer = observer;
+  }
+
+  /** The ports that these services use, and how many there are. */
+  usage(services: readonly Service[]): { readonly used: number; readonly size: number } {
+    const { first, last } = this.#range;
+    const ports = new Set<number>();
+    for (const service of services) addPorts(service, ports);
+    return { used: [...ports].filter((port) => port >= first && port <= last).length, size: last - first + 1 };
   }
 
   /**
@@ -55,9 +73,13 @@ export class NodePorts {
       try {
         const chosen = choose(allocation);
         const lost = dryRun ? [] : await this.#reserve(scope, allocation.allocated);
-        if (lost.length === 0) return [chosen, allocation];
+        if (lost.length === 0) {
+          if (!dryRun) for (const each of allocation.scopes) this.#observer?.countPort(each);
+          return [chosen, allocation];
+        }
         reservedByOthers.push(...lost);
       } catch (error) {
+        if (allocation.failed !== undefined && !dryRun) this.#observer?.countPortError(allocation.failed);
         await this.rollback(allocation);
         throw error;
       }
@@ -140,6 +162,10 @@ export class PortAllocation {
   readonly #used: Set<number>;
   readonly #reserved: Map<number, Revision | undefined> | undefined;
   readonly allocated: number[] = [];
+  /** How each of them was chosen. */
+  readonly scopes: PortScope[] = [];
+  /** The one that was not available, after which there are no further ones. */
+  failed: PortScope | undefined;
 
   /** Without `reserved`, as in a dry run, other writes ignore the allocated ports. */
   constructor(
@@ -159,10 +185,10 @@ export class PortAllocation {
     const { first, last } = this.#range;
     if (this.#reserved !== undefined && (port < first || port > last)) {
       const why = `The range of valid ports is ${first}-${last}`;
-      throw new PortUnavailable(`provided port is not in the valid range. ${why}`);
+      throw this.#fail("static", `provided port is not in the valid range. ${why}`);
     }
-    if (this.#used.has(port)) throw new PortUnavailable("provided port is already allocated");
-    this.#mark(port);
+    if (this.#used.has(port)) throw this.#fail("static", "provided port is already allocated");
+    this.#mark(port, "static");
   }
 
   /** Allocates any free port. Throws `PortUnavailable`. */
@@ -172,8 +198,8 @@ export class PortAllocation {
     const band = Math.min(STATIC_MAX, Math.max(STATIC_MIN, Math.floor(size / STATIC_STEP)));
     const reserved = size > STATIC_MIN ? band : 0;
     const port = this.#findFree(first + reserved, last) ?? this.#findFree(first, first + reserved - 1);
-    if (port === undefined) throw new PortUnavailable("range is full");
-    this.#mark(port);
+    if (port === undefined) throw this.#fail("dynamic", "range is full");
+    this.#mark(port, "dynamic");
     return port;
   }
 
@@ -188,9 +214,15 @@ export class PortAllocation {
     return undefined;
   }
 
-  #mark(port: number): void {
+  #fail(scope: PortScope, message: string): PortUnavailable {
+    this.failed = scope;
+    return new PortUnavailable(message);
+  }
+
+  #mark(port: number, scope: PortScope): void {
     this.#used.add(port);
     this.allocated.push(port);
+    this.scopes.push(scope);
     this.#reserved?.set(port, undefined);
   }
 }

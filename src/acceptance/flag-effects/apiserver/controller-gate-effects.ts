@@ -237,11 +237,19 @@ export const controllerGateEffects: Readonly<Record<string, Effect>> = {
     t.equal(await acceptsZeroReplicas({}), 422);
     t.equal(await acceptsZeroReplicas({ HPAScaleToZero: true }), 201);
   },
+  DisableAllocatorDualWrite: async (t) => {
+    const [codes, objects] = [
+      [201, 422, 201],
+      ["10.0.0.1", "10.0.0.77"],
+    ];
+    const on = await recordClusterIps({ DisableAllocatorDualWrite: true });
+    t.same(on, { codes, objects, ranges: [], isManaged: true });
+  },
   MultiCIDRServiceAllocator: async (t) => {
     const codes = [201, 422, 201];
     const objects = ["10.0.0.1", "10.0.0.77"];
-    t.same(await recordClusterIps({}), { codes, objects, ranges: [], isManaged: true });
     const ranges = ["/registry/ranges/serviceips"];
+    t.same(await recordClusterIps({}), { codes, objects, ranges, isManaged: true });
     const off = await recordClusterIps({ MultiCIDRServiceAllocator: false });
     t.same(off, { codes, objects: [], ranges, isManaged: false });
   },
