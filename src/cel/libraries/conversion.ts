@@ -70,7 +70,8 @@ const specialDoubles: Readonly<Record<string, number>> = {
 };
 
 function parseDouble(text: string): number {
-  const special = specialDoubles[text.replace(/^[+-]/, "").toLowerCase()];
+  const word = text.replace(/^[+-]/, "").toLowerCase();
+  const special = Object.hasOwn(specialDoubles, word) ? specialDoubles[word] : undefined;
   if (special !== undefined) return text.startsWith("-") ? -special : special;
   if (!decimal.test(text)) return failConversion("string", "double");
   const value = Number(text);
@@ -117,11 +118,8 @@ const conversions: readonly FunctionDeclaration[] = [
   functionOf(
     "bool",
     overload("bool_to_bool", [boolType], boolType, identity),
-    overload(
-      "string_to_bool",
-      [stringType],
-      boolType,
-      (text: string) => boolTexts[text] ?? failConversion("string", "bool"),
+    overload("string_to_bool", [stringType], boolType, (text: string) =>
+      Object.hasOwn(boolTexts, text) ? boolTexts[text]! : failConversion("string", "bool"),
     ),
   ),
   functionOf(

@@ -75,7 +75,7 @@ function validateScopes(spec: ResourceQuotaSpec, path: string): readonly FieldEr
   const misplaced = new MisplacedResources(spec);
   return [
     ...validateEach(names, (scope) => [
-      ...(scope in scopes ? [] : [invalidField(path, names, "unsupported scope")]),
+      ...(Object.hasOwn(scopes, scope) ? [] : [invalidField(path, names, "unsupported scope")]),
       ...misplaced.get(scope).map(() => invalidField(path, names, MISPLACED)),
     ]),
     ...validateOpposites(names, path, names),
@@ -120,7 +120,7 @@ function validateSelector(spec: ResourceQuotaSpec, path: string): readonly Field
     ...validateEach(requirements, (requirement) => {
       const scope: string = requirement.scopeName;
       return [
-        ...(scope in scopes ? [] : [invalidField(child(path, "scopeName"), scope, "unsupported scope")]),
+        ...(Object.hasOwn(scopes, scope) ? [] : [invalidField(child(path, "scopeName"), scope, "unsupported scope")]),
         ...misplaced.get(scope).map(() => invalidField(path, scopeSelector, MISPLACED)),
         ...validateOperator(requirement, path),
       ];

@@ -1,0 +1,15 @@
+import t from "tap";
+import type { ResourceQuota } from "./schema.ts";
+import { validateResourceQuota } from "./validation.ts";
+
+t.test("scopes that are names of JavaScript's object members are unsupported, as others are", async (t) => {
+  for (const scope of ["Other", "constructor", "toString", "__proto__"]) {
+    const spec = { scopes: [scope], scopeSelector: { matchExpressions: [{ scopeName: scope, operator: "Exists" }] } };
+    const errors = validateResourceQuota({ spec } as ResourceQuota).map(({ field, detail }) => `${field}: ${detail}`);
+    t.same(
+      errors,
+      ["spec.scopes: unsupported scope", "spec.scopeSelector.matchExpressions.scopeName: unsupported scope"],
+      scope,
+    );
+  }
+});
