@@ -59,6 +59,28 @@ t.test("evict() charges the budget and sets the DisruptionTarget condition", asy
   t.same(Object.keys(budget.status?.disruptedPods ?? {}), ["web"]);
 });
 
+t.test("evict() changes the condition of a budget only with its last disruption", async (t) => {
+  const allowed = {
+    type: "DisruptionAllowed",
+    status: "True",
+    reason: "SufficientPods",
+    message: "",
+    lastTransitionTime: "2025-01-01T00:00:00Z",
+  } as const;
+  const other = { ...allowed, type: "Other" };
+  for (const disruptionsAllowed of [2, 1]) {
+    await using f = fixture();
+    await running(f, true);
+    await guarded(f, { disruptionsAllowed, conditions: [allowed, other] });
+    t.equal(await evicted(f), undefined);
+    const { object: budget } = await get(f.registries.of(podDisruptionBudgetKind), f.scope(), "guard");
+    const [first, second] = budget.status?.conditions ?? [];
+    if (disruptionsAllowed === 2) t.same(first, allowed);
+    else t.match(first, { status: "False", reason: "InsufficientPods", observedGeneration: 1 });
+    t.same(second, other);
+  }
+});
+
 t.test("evict() fails with 429 when the budget allows no disruption", async (t) => {
   await using f = fixture();
   await running(f, true);

@@ -144,7 +144,7 @@ function checkAndDecrement(
       ...status,
       disruptionsAllowed: left,
       disruptedPods: { ...disruptedPods, [pod]: budgets.timestamp() },
-      conditions: setDisruptionAllowed(budgets, status.conditions ?? [], left > 0, generation),
+      ...(left > 0 ? {} : { conditions: forbidDisruption(budgets, status) }),
     },
   };
 }
@@ -164,18 +164,22 @@ type Conditions = NonNullable<BudgetStatus["conditions"]>;
 /** The condition that reports whether the budget allows a disruption. */
 const ALLOWED = "DisruptionAllowed";
 
-function setDisruptionAllowed(
+/** The conditions of a budget whose last allowed disruption was taken. */
+function forbidDisruption(
   budgets: Registry<PodDisruptionBudget>,
-  conditions: Conditions,
-  allowed: boolean,
-  observedGeneration: number,
+  { conditions = [], observedGeneration }: BudgetStatus,
 ): Conditions {
   const old = conditions.find(({ type }) => type === ALLOWED);
-  const status = allowed ? ("True" as const) : ("False" as const);
-  const reason = allowed ? "SufficientPods" : "InsufficientPods";
-  const lastTransitionTime = old?.status === status ? old.lastTransitionTime : budgets.timestamp();
-  const condition = { type: ALLOWED, status, reason, message: "", observedGeneration, lastTransitionTime };
-  return [...conditions.filter((one) => one !== old), condition];
+  const lastTransitionTime = old?.status === "False" ? old.lastTransitionTime : budgets.timestamp();
+  const condition = {
+    type: ALLOWED,
+    status: "False" as const,
+    reason: "InsufficientPods",
+    message: "",
+    observedGeneration,
+    lastTransitionTime,
+  };
+  return old === undefined ? [...conditions, condition] : conditions.map((one) => (one === old ? condition : one));
 }
 
 function stillProcessing(name: string): StatusError {
