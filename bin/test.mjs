@@ -3,9 +3,10 @@
  * Runs the named suites (unit, e2e, long) under tap and prints a last line, "N passed, N failed".
  *
  * A process for a test file takes half a second of CPU time, so the unit tests of a package share one: a file in
- * dist/tests/ imports them all. Tests of whole clusters run alone, one after the other.
+ * dist/tests/ imports them all. Tests of whole clusters wait for half of their time, so that two run side by side, each
+ * in a network of its own; the longest run alone.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { createReadStream, existsSync, globSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -68,15 +69,28 @@ const isLong = (file) => longTests.includes(basename(file, ".test.ts"));
 const isAlone = (file) => /\/(?:kubectl\/|client-node|mutants\.|workers\.test)/.test(file);
 
 const suites = {
-  unit: () => run("unit", unitEntries(), ["--jobs=2", `--timeout=${UNIT_MS_MAX / 1000}`]),
+  unit: () => run("unit", unitEntries(), (name, files, jobs) => runTap(name, files, UNIT_MS_MAX / 1000, { jobs })),
   e2e: () =>
     run(
       "e2e",
       tests("src/acceptance/cluster/**/*.test.ts").filter((file) => !isLong(file)),
-      ["--jobs=1", "--timeout=600"],
+      runInNetworks,
     ),
-  long: () => run("long", tests("src/acceptance/**/*.test.ts").filter(isLong), ["--jobs=1", "--timeout=900"]),
+  long: () =>
+    run("long", tests("src/acceptance/**/*.test.ts").filter(isLong), (name, files) => runTap(name, files, 900)),
 };
+
+/** Runs a command with the network of a host that has one interface and a default route. */
+const separateNetwork = [
+  ...["unshare", "--net", "sh", "-ec"],
+  `ip link set lo up
+  ip link add eth0 type veth peer name uplink
+  ip address add 192.0.2.11/24 dev eth0
+  ip link set eth0 up
+  ip link set uplink up
+  ip route add default via 192.0.2.1 dev eth0
+  exec "$0" "$@"`,
+];
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !Object.hasOwn(suites, name));
@@ -124,33 +138,55 @@ function groupOf(file) {
 }
 
 /**
- * Runs a suite; resolves with its counts. Test files that fail are run once more, alone: on a machine of two cores a
- * deadline can pass because of the neighbours. What passes then is printed as flaky, and counts as passed.
+ * Runs a suite, two processes at a time; resolves with its counts. Test files that fail are run once more, alone: on a
+ * machine of two cores a deadline can pass because of the neighbours. What passes then is printed as flaky, and counts
+ * as passed.
  */
-async function run(suite, files, options) {
-  const result = await runOnce(suite, files, options);
+async function run(suite, files, runFiles) {
+  const result = await runFiles(suite, files, 2);
   const repeated = [...result.failedFiles].filter((file) => existsSync(join(root, file)));
   if (result.failed === 0 || repeated.length === 0 || repeated.length > MAX_REPEATED_FILES) return result;
   console.error(`${suite}: run once more, alone: ${repeated.join(", ")}`);
-  const alone = options.filter((option) => !option.startsWith("--jobs="));
-  const again = await runOnce(`${suite}-repeated`, repeated, [...alone, "--jobs=1"]);
+  const again = await runFiles(`${suite}-repeated`, repeated, 1);
   const flaky = Math.max(0, result.failed - again.failed);
   if (again.failed === 0) for (const { name } of result.failures) console.error(`flaky: ${name}`);
   return { passed: result.passed + flaky, failed: again.failed };
 }
 
-/** Runs tap over `files`; resolves with the counts of its leaves. */
-async function runOnce(suite, files, options) {
+/** Runs each file in a network namespace of its own; where there are none, in this one and one at a time. */
+async function runInNetworks(suite, files, jobs) {
+  const [program, ...words] = separateNetwork;
+  const isPossible = spawnSync(program, [...words, "true"]).status === 0;
+  const command = isPossible ? separateNetwork : [];
+  const began = performance.now();
+  const total = { passed: 0, failed: 0, failures: [], failedFiles: new Set() };
+  const queue = [...files];
+  const runQueue = async () => {
+    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+      const result = await runTap(`${suite}-${basename(file, ".test.ts")}`, [file], 600, { command });
+      total.passed += result.passed;
+      total.failed += result.failed;
+      total.failures.push(...result.failures);
+      for (const failed of result.failedFiles) total.failedFiles.add(failed);
+    }
+  };
+  await Promise.all(Array.from({ length: isPossible ? jobs : 1 }, runQueue));
+  const seconds = Math.round((performance.now() - began) / 1000);
+  console.error(`${suite}: ${total.passed} passed, ${total.failed} failed in ${seconds} s`);
+  return total;
+}
+
+/** Runs tap over `files`, as words of `command` if there is one; resolves with the counts of its leaves. */
+async function runTap(suite, files, timeoutSeconds, { jobs = 1, command = [] } = {}) {
   if (files.length === 0) return { passed: 0, failed: 0, failures: [], failedFiles: new Set() };
   const output = join(root, "dist", `${suite}.tap`);
   mkdirSync(dirname(output), { recursive: true });
-  const reporter = process.stdout.isTTY ? [] : ["--reporter=silent"];
+  const reporter = process.stdout.isTTY && command.length === 0 ? [] : ["--reporter=silent"];
+  const options = [...reporter, `--jobs=${jobs}`, `--timeout=${timeoutSeconds}`, `--output-file=${output}`];
+  const [program, ...words] = [...command, "tap", "run", ...options, ...files];
   const began = performance.now();
   const code = await new Promise((resolve, reject) => {
-    const child = spawn("tap", ["run", ...reporter, ...options, `--output-file=${output}`, ...files], {
-      cwd: root,
-      stdio: "inherit",
-    });
+    const child = spawn(program, words, { cwd: root, stdio: "inherit" });
     child.on("error", reject);
     child.on("exit", resolve);
   });
