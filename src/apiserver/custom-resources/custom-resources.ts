@@ -90,7 +90,7 @@ export class CustomResources implements AsyncDisposable {
     const kinds: Kind[] = [];
     for (const { name, served } of definition.spec.versions) {
       if (!served) continue;
-      const kind = converter?.kindOf(name) ?? createCustomKind(definition, name);
+      const kind = converter?.kindOf(name) ?? createCustomKind(definition, name, undefined, this.#conversion.rules);
       const isUnused =
         isFree(scheme.byResource(kind.group, name, kind.plural)) && isFree(scheme.byKind(kind.group, name, kind.kind));
       if (isUnused) kinds.push(kind);

@@ -33,7 +33,7 @@ import type {
 } from "../custom-resource-definition/schema.ts";
 import { createCustomColumns, createSelectableFields } from "./columns.ts";
 import { validateEmbedded } from "./embedded-resources.ts";
-import { evaluateRules, hasRules, type RuleFindings } from "./rule-evaluation.ts";
+import { evaluateRules, hasRules, type RuleFindings, type RuleObserver } from "./rule-evaluation.ts";
 import { createCustomScale, validateCustomScale } from "./scale.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
@@ -41,6 +41,7 @@ export function createCustomKind(
   definition: CustomResourceDefinition,
   versionName: string,
   converter?: Converter,
+  observer?: RuleObserver,
 ): Kind {
   const { spec } = definition;
   const version = spec.versions.find(({ name }) => name === versionName);
@@ -54,6 +55,7 @@ export function createCustomKind(
     },
     identity,
     scale: version.subresources?.scale,
+    observer,
   };
   return {
     group: svcGroup(spec.group),
@@ -157,6 +159,7 @@ interface ObjectRules {
   /** Objects in memory lack kind and apiVersion, which expressions may read. */
   readonly identity: Required<Pick<ApiObject, "apiVersion" | "kind">>;
   readonly scale: CustomResourceSubresourceScale | undefined;
+  readonly observer: RuleObserver | undefined;
 }
 
 function subresourcesOf(
@@ -224,10 +227,11 @@ function ruleWarnings(rules: ObjectRules, object: ApiObject, previous: ApiObject
 }
 
 function evaluateObjectRules(
-  { schema, identity }: ObjectRules,
+  { schema, identity, observer }: ObjectRules,
   object: ApiObject,
   previous: ApiObject | undefined,
 ): RuleFindings {
   const old = previous === undefined ? undefined : { ...previous, ...identity };
-  return evaluateRules(schema, { ...object, ...identity }, { old, resourceRoot: true, ratchet: old !== undefined });
+  const ratchet = old !== undefined;
+  return evaluateRules(schema, { ...object, ...identity }, { old, resourceRoot: true, ratchet, observer });
 }

@@ -123,3 +123,17 @@ t.test("evaluateRules() exposes apiVersion, kind and metadata of a whole resourc
   const other = { ...object, metadata: { name: "b" } };
   t.match(evaluateRules(schema, other, { resourceRoot: true }).errors, [{ field: "<nil>" }]);
 });
+
+t.test("evaluateRules() reports the compilation of each schema once, and each evaluation", async (t) => {
+  const schema = convertPart(schemaWithRule({ rule: "self.a < self.b" }), options);
+  const measured: string[] = [];
+  const measure =
+    (what: string) =>
+    <T>(work: () => T): T => {
+      measured.push(what);
+      return work();
+    };
+  const observer = { measureCompilation: measure("compilation"), measureEvaluation: measure("evaluation") };
+  for (let count = 0; count < 2; count++) evaluateRules(schema, { a: 1, b: 2 }, { observer });
+  t.same(measured, ["evaluation", "compilation", "evaluation"]);
+});

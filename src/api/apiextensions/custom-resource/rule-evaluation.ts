@@ -35,11 +35,24 @@ export interface EvaluateOptions {
   readonly resourceRoot?: boolean;
   /** Ratcheting: unchanged values may keep their errors. */
   readonly ratchet?: boolean;
+  readonly observer?: RuleObserver | undefined;
 }
 
+/** Measures the work on rules. */
+export interface RuleObserver {
+  measureCompilation<T>(compile: () => T): T;
+  measureEvaluation<T>(evaluate: () => T): T;
+}
+
+const UNOBSERVED: RuleObserver = {
+  measureCompilation: (compile) => compile(),
+  measureEvaluation: (evaluate) => evaluate(),
+};
+
 export function evaluateRules(schema: Schema, value: unknown, options: EvaluateOptions = {}): RuleFindings {
-  const run = new RuleEvaluation(options.ratchet === true);
-  run.visit({ schema, value, old: options.old, field: options.field ?? "" }, options.resourceRoot === true);
+  const { old, field = "", resourceRoot = false, ratchet = false, observer = UNOBSERVED } = options;
+  const run = new RuleEvaluation(ratchet, observer);
+  observer.measureEvaluation(() => run.visit({ schema, value, old, field }, resourceRoot));
   return run;
 }
 
@@ -54,16 +67,18 @@ class RuleEvaluation implements RuleFindings {
   readonly errors: FieldError[] = [];
   readonly warnings: string[] = [];
   readonly #ratchet: boolean;
+  readonly #observer: RuleObserver;
   #budget = PER_RESOURCE_COST_MAX;
 
-  constructor(ratchet: boolean) {
+  constructor(ratchet: boolean, observer: RuleObserver) {
     this.#ratchet = ratchet;
+    this.#observer = observer;
   }
 
   visit(part: RuleSubject, resourceRoot = false): void {
     const { schema, value } = part;
     if (value === null || value === undefined || this.#budget < 0 || !hasRules(schema)) return;
-    for (const rule of compiledOf(schema, resourceRoot)) {
+    for (const rule of compiledOf(schema, resourceRoot, this.#observer)) {
       this.#apply(rule, part);
       if (this.#budget < 0) return;
     }
@@ -195,14 +210,17 @@ function failureText(message: string, rule: ValidationRule): string {
 
 const compiledRules = new WeakMap<Schema, readonly CompiledRule[]>();
 
-function compiledOf(schema: Schema, resourceRoot: boolean): readonly CompiledRule[] {
+function compiledOf(schema: Schema, resourceRoot: boolean, observer: RuleObserver): readonly CompiledRule[] {
+  if (schema.rules?.validations === undefined) return NO_RULES;
   let rules = compiledRules.get(schema);
   if (rules === undefined) {
-    rules = schema.rules?.validations === undefined ? [] : (compileRules(schema, { resourceRoot }) ?? []);
+    rules = observer.measureCompilation(() => compileRules(schema, { resourceRoot })) ?? NO_RULES;
     compiledRules.set(schema, rules);
   }
   return rules;
 }
+
+const NO_RULES: readonly CompiledRule[] = [];
 
 const ruled = new WeakMap<Schema, boolean>();
 

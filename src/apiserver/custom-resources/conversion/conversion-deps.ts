@@ -8,6 +8,7 @@ import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { MetricRegistry } from "../../../std/metrics/metrics.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { ApiServerConfig } from "../../config/config.ts";
+import { RuleMetrics } from "../rule-metrics.ts";
 import { ConversionMetrics } from "./conversion-metrics.ts";
 import type { ConversionDeps } from "./conversion-webhook.ts";
 
@@ -40,5 +41,6 @@ export function createConversionDeps(
     responseBytesMax: ANSWER_BYTES_MAX,
   });
   stopping.addEventListener("abort", () => client[Symbol.dispose](), { once: true });
-  return { client, clock, random, stopping, metrics: new ConversionMetrics(metrics) };
+  const rules = new RuleMetrics(metrics, clock);
+  return { client, clock, random, stopping, metrics: new ConversionMetrics(metrics), rules };
 }

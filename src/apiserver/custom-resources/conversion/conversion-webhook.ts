@@ -4,6 +4,7 @@
  */
 
 import { createCustomKind } from "../../../api/apiextensions/custom-resource/kind.ts";
+import type { RuleObserver } from "../../../api/apiextensions/custom-resource/rule-evaluation.ts";
 import type {
   CustomResourceDefinition,
   WebhookConversion,
@@ -28,6 +29,8 @@ export interface ConversionDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly metrics: ConversionMetrics;
+  /** Measures the validation rules of the kinds. */
+  readonly rules?: RuleObserver | undefined;
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -67,7 +70,7 @@ export class ConversionWebhook implements Converter {
   kindOf(version: string): Kind | undefined {
     const known = this.#kinds.get(version);
     if (known !== undefined || !this.#definition.spec.versions.some(({ name }) => name === version)) return known;
-    const kind = createCustomKind(this.#definition, version, this);
+    const kind = createCustomKind(this.#definition, version, this, this.#deps.rules);
     this.#kinds.set(version, kind);
     return kind;
   }
