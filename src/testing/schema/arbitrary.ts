@@ -6,12 +6,15 @@ import { formatDuration, formatInstant } from "../../schema/value/time.ts";
 
 const DEPTH_MAX = 6;
 
+/** The names of members that every object of JavaScript inherits, which tables and maps must not take for theirs. */
+const inherited = { weight: 1, arbitrary: fc.constantFrom("constructor", "toString", "__proto__") };
+
 /** Optional members are present at random; the depth of recursive schemas is bounded. */
 export function arbitraryOf(schema: Schema, depth = 0): Arbitrary<unknown> {
   switch (schema.type) {
     case "string":
       return schema.values === undefined
-        ? fc.string({ maxLength: 8, unit: "grapheme" })
+        ? fc.oneof({ weight: 15, arbitrary: fc.string({ maxLength: 8, unit: "grapheme" }) }, inherited)
         : fc.constantFrom(...schema.values);
     case "enum":
       return fc.constantFrom(...Object.keys(schema.numbers));
@@ -33,10 +36,11 @@ export function arbitraryOf(schema: Schema, depth = 0): Arbitrary<unknown> {
     case "list":
       return fc.array(arbitraryOf(schema.items, depth + 1), { maxLength: depth > DEPTH_MAX ? 0 : 2 });
     case "map":
-      return fc.dictionary(fc.string({ maxLength: 6 }), arbitraryOf(schema.values, depth + 1), {
-        maxKeys: 2,
-        noNullPrototype: true,
-      });
+      return fc.dictionary(
+        fc.oneof({ weight: 15, arbitrary: fc.string({ maxLength: 6 }) }, inherited),
+        arbitraryOf(schema.values, depth + 1),
+        { maxKeys: 2, noNullPrototype: true },
+      );
     case "either":
       return arbitraryOf(schema.object.schema(), depth + 1);
     case "object":

@@ -29,7 +29,12 @@ t.test("podStrategy sets an AppArmor profile in the annotation and in the field"
 });
 
 t.test("podStrategy adds matchLabelKeys to the selectors of affinity terms", async (t) => {
-  const term = { topologyKey: "zone", labelSelector: {}, matchLabelKeys: ["rev", "none"], mismatchLabelKeys: ["team"] };
+  const term = {
+    topologyKey: "zone",
+    labelSelector: {},
+    matchLabelKeys: ["rev", "none", "constructor"],
+    mismatchLabelKeys: ["team"],
+  };
   const pod = created(
     { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } },
     { labels: { rev: "7", team: "x" } },

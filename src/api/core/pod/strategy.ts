@@ -77,7 +77,7 @@ function addKeyRequirements(term: PodAffinityTerm, labels: Readonly<Record<strin
   const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } = term;
   if (labelSelector === undefined) return term;
   const requirements = (keys: readonly string[], operator: "In" | "NotIn") =>
-    keys.flatMap((key) => (labels[key] === undefined ? [] : [{ key, operator, values: [labels[key]] }]));
+    keys.flatMap((key) => (Object.hasOwn(labels, key) ? [{ key, operator, values: [labels[key]!] }] : []));
   const added = [...requirements(matchLabelKeys, "In"), ...requirements(mismatchLabelKeys, "NotIn")];
   if (added.length === 0) return term;
   const matchExpressions = [...(labelSelector.matchExpressions ?? []), ...added];

@@ -59,7 +59,7 @@ export function validateResourceRequirements(
       return [
         ...validateResourceName(name, at),
         ...validateResourceQuantity(name, amount, at),
-        ...validateRequest(name, amount, limits[name], path),
+        ...validateRequest(name, amount, Object.hasOwn(limits, name) ? limits[name] : undefined, path),
         ...validatePages(name, amount, at),
       ];
     }),
