@@ -16,16 +16,11 @@ function fieldsOf(texts: Partial<Event>): readonly string[] {
   return validateEvent(event, "reportingController").map(({ field }) => field);
 }
 
-t.test("validateEvent() limits action, reason and reporting instance to 128 bytes", async (t) => {
+t.test("validateEvent() limits action, reason and reporting instance to 128 characters", async (t) => {
   for (const field of ["action", "reason", "reportingInstance"]) {
-    for (const [character, most] of [
-      ["a", 128],
-      ["é", 64],
-      ["語", 42],
-      ["\u{1f600}", 32],
-    ] as const) {
-      t.same(fieldsOf({ [field]: character.repeat(most) }), [], `${field} ${character}`);
-      t.same(fieldsOf({ [field]: character.repeat(most + 1) }), [field], `${field} ${character}`);
+    for (const character of ["a", "é", "語", "\u{1f600}"]) {
+      t.same(fieldsOf({ [field]: character.repeat(128) }), [], `${field} ${character}`);
+      t.same(fieldsOf({ [field]: character.repeat(129) }), [field], `${field} ${character}`);
     }
     t.same(fieldsOf({ [field]: "" }), [field]);
   }
