@@ -93,6 +93,9 @@ t.test("formatGoDiff() descends into objects, lists and maps", (t) => {
   t.match(added, '+ \t\tcore.Container{Name: "b", LivenessProbe: &core.Probe{Port: 80, Delay: 1}},\n');
   const selector = { k: "v" };
   t.match(diff({ grace: 1 }, { nodeSelector: selector }), '+ \tNodeSelector: map[string]string{"k": "v"},\n');
+  const inherited = diff({ nodeSelector: { k: "v" } }, { nodeSelector: { k: "v", toString: "x" } });
+  t.match(inherited, '+ \t\t"toString": "x",\n');
+  t.notMatch(inherited, /^-/m);
   t.match(diff({ grace: 1 }, { nodeSelector: selector }), "- \tGrace: &1,\n+ \tGrace: nil,\n");
   t.end();
 });

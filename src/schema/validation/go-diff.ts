@@ -144,8 +144,8 @@ function mapEntriesOf(schema: Schema, before: unknown, after: unknown): readonly
     label: `${goQuote(key)}: `,
     schema,
     pointer: false,
-    before: old[key],
-    after: now[key],
+    before: Object.hasOwn(old, key) ? old[key] : undefined,
+    after: Object.hasOwn(now, key) ? now[key] : undefined,
   }));
 }
 
