@@ -225,7 +225,7 @@ function buildHandlerChain(
         ),
     tracing.filter(
       "authorization",
-      withAuthorization(authorizer, config.authorization.selectors, log.child("authorization")),
+      withAuthorization(authorizer, clock, config.authorization.selectors, log.child("authorization")),
     ),
     memory.filter,
     withChangeLog(requestLog),

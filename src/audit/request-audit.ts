@@ -3,7 +3,9 @@ import type { ApiObject } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import { parseExact, stringifyExact } from "../schema/json/exact-numbers.ts";
 import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
+import { SLOW_MS, type Span } from "../tracing/span.ts";
 import type { AuditEvent, ObjectReference, ResponseStatus } from "./event.ts";
+import { type MeasuredFilter, RequestLatencies } from "./latencies.ts";
 import { type AuditDecision, LEVELS, type Level, type Stage } from "./policy.ts";
 
 export type RequestMetadata = Pick<
@@ -23,6 +25,7 @@ export class RequestAudit {
   #status: ResponseStatus | undefined;
   #readResponse: (() => MaybePromise<string | undefined>) | undefined;
   #responseObject: string | undefined;
+  readonly #latencies = new RequestLatencies();
 
   /** `annotations`: those at the time of an event. */
   constructor(decision: AuditDecision, request: RequestMetadata, annotations: () => ReadonlyMap<string, string>) {
@@ -75,6 +78,16 @@ export class RequestAudit {
     this.#status = status;
   }
 
+  /** The time in a filter, in milliseconds. */
+  setLatency(filter: MeasuredFilter, milliseconds: number): void {
+    this.#latencies[filter] = milliseconds;
+  }
+
+  /** The span of the handler, which has the time in the layers below. */
+  setSpan(span: Span): void {
+    this.#latencies.span = span;
+  }
+
   /** Reads the JSON of the response when the event is written. */
   setResponse(read: () => MaybePromise<string | undefined>): void {
     if (this.recordsResponse) this.#readResponse = read;
@@ -103,8 +116,13 @@ export class RequestAudit {
       responseStatus: code === undefined ? undefined : { ...this.#status, code },
       requestObject: this.#requestObject,
       responseObject: this.#responseObject,
-      annotations: this.#annotations(),
+      annotations: stage === "ResponseComplete" ? this.#annotationsWithLatencies(at) : this.#annotations(),
     };
+  }
+
+  #annotationsWithLatencies(at: number): ReadonlyMap<string, string> {
+    const ms = at - this.receivedAt;
+    return ms > SLOW_MS ? new Map([...this.#annotations(), ...this.#latencies.annotations(ms)]) : this.#annotations();
   }
 
   #withoutManagedFields(json: string): string {

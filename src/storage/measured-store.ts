@@ -2,6 +2,7 @@
 
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
+import { addLatency } from "../tracing/span.ts";
 import {
   type KeyValue,
   type ListOptions,
@@ -166,7 +167,9 @@ export class MeasuredStore implements Store {
     const { requests, errors, seconds } = this.#families;
     requests.with(operation, resource).inc();
     errors.with(operation, resource).inc(failures);
-    seconds.with(operation, resource).observe((this.#clock.monotonic() - began) / 1000);
+    const milliseconds = this.#clock.monotonic() - began;
+    seconds.with(operation, resource).observe(milliseconds / 1000);
+    addLatency("store", milliseconds);
   }
 
   #recordList(resource: string, items: number): void {

@@ -80,6 +80,14 @@ export function currentSpan(): Span | undefined {
   return span === undefined || span.trace.hasEnded ? undefined : span;
 }
 
+/** The layers whose time the audit event of a slow request has. */
+export type Layer = "store" | "mutatingWebhooks" | "validatingWebhooks";
+
+/** Adds to the time that the current request has spent in a layer. */
+export function addLatency(layer: Layer, milliseconds: number): void {
+  currentSpan()?.trace.addLatency(layer, milliseconds);
+}
+
 /** Runs a loop whose current span is that of the holder. */
 export function runWithSpans<T>(holder: SpanHolder, work: () => T): T {
   return spans.run(holder, work);
@@ -143,6 +151,7 @@ export class Trace {
   /** The remote span is the parent, rather than a link. */
   #continuesRemote = false;
   #spans = 0;
+  #latencies: Partial<Record<Layer, number>> | undefined;
   hasEnded = false;
 
   constructor(options: TraceOptions) {
@@ -151,6 +160,18 @@ export class Trace {
     this.onSlow = options.onSlow;
     this.#export = options.export;
     this.epoch = options.clock.now() - options.clock.monotonic();
+  }
+
+  addLatency(layer: Layer, milliseconds: number): void {
+    this.#latencies ??= {};
+    const before = this.#latencies[layer] ?? 0;
+    // Validating webhooks are called in parallel.
+    this.#latencies[layer] = layer === "validatingWebhooks" ? Math.max(before, milliseconds) : before + milliseconds;
+  }
+
+  /** In milliseconds. */
+  latencyOf(layer: Layer): number {
+    return this.#latencies?.[layer] ?? 0;
   }
 
   /** Starts the outermost span. */

@@ -2,6 +2,7 @@
 import { StatusError } from "../../api/status.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { addLatency } from "../../tracing/span.ts";
 import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { WebhookMetrics } from "../chain/metrics.ts";
 import { WebhookCallError } from "./call-webhook.ts";
@@ -38,7 +39,9 @@ export async function callWithFailurePolicy<T>(
   const start = clock.monotonic();
   const observe = (rejected: boolean, code: number): void => {
     const labels = [name, type, operation] as const;
-    metrics.duration.with(...labels, String(rejected)).observe((clock.monotonic() - start) / 1000);
+    const milliseconds = clock.monotonic() - start;
+    metrics.duration.with(...labels, String(rejected)).observe(milliseconds / 1000);
+    addLatency(type === "admit" ? "mutatingWebhooks" : "validatingWebhooks", milliseconds);
     metrics.requests.with(...labels, String(Math.min(code, CODE_MAX)), String(rejected)).inc();
   };
   const countRejection = (errorType: string, code: number): void => {

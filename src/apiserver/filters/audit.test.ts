@@ -14,11 +14,14 @@ import { createMemoryStore } from "../../storage/memory.ts";
 import { type Store, StoreError } from "../../storage/store.ts";
 import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { addEvent, addLatency } from "../../tracing/span.ts";
 import { auditConfig } from "../config/audit-options.ts";
 import { auditFlags } from "../flags/audit.ts";
-import { applyFilters, type RequestHandler } from "../request/request-context.ts";
+import { applyFilters, type RequestHandler, withUser } from "../request/request-context.ts";
 import { withAudit } from "./audit.ts";
+import { withAuthorization } from "./authorization.ts";
 import { withRequestInfo } from "./request-info.ts";
+import { RequestTracing } from "./tracing.ts";
 
 interface LoggedEvent {
   readonly stage: string;
@@ -108,6 +111,62 @@ t.test(
     );
   },
 );
+
+t.test("the last event of a request over 500 ms has the latencies of its layers", async (t) => {
+  const PREFIX = "apiserver.latency.k8s.io/";
+  const serve = async (storeMs: number) => {
+    const events: AuditEvent[] = [];
+    const decision = { level: "Metadata" as const, omitStages: new Set<Stage>(), omitManagedFields: false };
+    const auditor = { decide: () => decision, process: (event: AuditEvent) => events.push(event) > 0 };
+    const clock = new FakeClock();
+    const allow = async () => {
+      await clock.advance(20);
+      return { decision: "allow" as const, reason: "" };
+    };
+    const wait =
+      (next: RequestHandler): RequestHandler =>
+      async (context) => {
+        await clock.advance(300);
+        return await next(withUser(context, { name: "a", uid: "", groups: [], extra: {} }));
+      };
+    const filters = [
+      wait,
+      withAudit(auditor as unknown as Auditor, clock, silentLogger),
+      withAuthorization({ authorize: allow }, clock),
+      new RequestTracing({ clock, log: silentLogger, tracer: undefined }).handler,
+    ];
+    const handle: RequestHandler = async () => {
+      await clock.advance(storeMs);
+      addLatency("store", storeMs / 2);
+      addLatency("store", storeMs / 2);
+      for (const ms of [3, 2]) addLatency("mutatingWebhooks", ms);
+      for (const ms of [3, 2]) addLatency("validatingWebhooks", ms);
+      addEvent("About to write a response");
+      await clock.advance(7);
+      return textResponse(200, "");
+    };
+    const handler = withRequestInfo(applyFilters(filters, handle), seededRandom(1), clock);
+    await handler(makeRequest({ path: "/api/v1/namespaces/a/pods/b" }));
+    return events.map(({ annotations }) =>
+      Object.fromEntries(
+        [...annotations].flatMap(([key, value]) => (key.startsWith(PREFIX) ? [[key.slice(PREFIX.length), value]] : [])),
+      ),
+    );
+  };
+  t.same(await serve(173), [{}, {}], "500 ms");
+  t.same(await serve(174), [
+    {},
+    {
+      authentication: "300ms",
+      authorization: "20ms",
+      etcd: "174ms",
+      "mutating-webhook": "5ms",
+      "serialize-response-object": "7ms",
+      total: "501ms",
+      "validating-webhook": "3ms",
+    },
+  ]);
+});
 
 t.test("a policy can omit the stage Panic", async (t) => {
   const events = await failToCreate(t, new TypeError("secret detail"), ["Panic"]);

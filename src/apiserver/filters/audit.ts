@@ -24,6 +24,7 @@ export function withAudit(auditor: Auditor, clock: Clock, log: Logger): RequestF
     return async (context) => {
       const audit = beginAudit(auditor, clock, context);
       if (audit === undefined) return await respond(context);
+      audit.setLatency("authentication", clock.now() - audit.receivedAt);
       const record = (stage: Stage, code?: number) => recordStage(auditor, clock, audit, stage, code);
       if (!(await record("RequestReceived"))) {
         auditor.countRejected();

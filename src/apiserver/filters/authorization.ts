@@ -4,6 +4,7 @@ import type { Attributes, Authorization, Authorizer } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, type RequestFilter, type RequestHandler, userOf } from "../request/request-context.ts";
 import { statusResponse } from "../responses/status-response.ts";
 
@@ -17,14 +18,22 @@ const DECISION_LEVEL = 4;
  * Responds 403 to requests that no authorizer allows, and 500 when an authorizer failed. `selectors`: whether the
  * attributes include field and label selectors.
  */
-export function withAuthorization(authorizer: Authorizer, selectors = true, log: Logger = silentLogger): RequestFilter {
+export function withAuthorization(
+  authorizer: Authorizer,
+  clock: Clock,
+  selectors = true,
+  log: Logger = silentLogger,
+): RequestFilter {
   return (next) => (context) => {
     const attributes = authorizerAttributes(context, selectors);
+    const began = context.audit === undefined ? 0 : clock.monotonic();
     const authorization = authorizer.authorize(attributes);
     // Mostly no promise, which would delay every request.
-    return authorization instanceof Promise
-      ? authorization.then((settled) => respond(context, attributes, settled, next))
-      : respond(context, attributes, authorization, next);
+    if (!(authorization instanceof Promise)) return respond(context, attributes, authorization, next);
+    return authorization.then((settled) => {
+      context.audit?.setLatency("authorization", clock.monotonic() - began);
+      return respond(context, attributes, settled, next);
+    });
   };
 
   function respond(

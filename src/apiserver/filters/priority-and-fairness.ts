@@ -86,6 +86,7 @@ export function withPriorityAndFairness(options: PriorityAndFairnessOptions): Re
     const { level, metrics } = schema;
     const startMs = request.startMs ?? 0;
     if (!level.isExempt) metrics.observeWait(true, startMs - request.arrivalMs);
+    if (startMs > request.arrivalMs) request.context.audit?.setLatency("queueWait", startMs - request.arrivalMs);
     metrics.dispatched.inc();
     const execution = new Execution(options, schema, request, options.log.v(REQUEST_LEVEL) !== undefined);
     if (level.isExempt) controller.turns.pass(turn, startMs);

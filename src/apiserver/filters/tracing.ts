@@ -123,7 +123,9 @@ export class RequestTracing {
       outer === undefined || !outer.trace.exports
         ? new Trace({ clock: this.#deps.clock, onSlow: this.#onSlow, remote }).start(options, SLOW_MS)
         : outer.child(options, SLOW_MS);
-    return span === undefined ? next(context) : Promise.resolve(span.run(() => next(context)));
+    if (span === undefined) return next(context);
+    context.audit?.setSpan(span);
+    return Promise.resolve(span.run(() => next(context)));
   };
 }
 
