@@ -12,8 +12,7 @@ const SIGNER = "spec.signerName";
 export function validateTrustBundle(object: ClusterTrustBundle, previous?: ClusterTrustBundle): readonly FieldError[] {
   const { signerName = "", trustBundle } = object.spec;
   const { name = "", generateName = "" } = object.metadata ?? {};
-  const prefix = generateName.replace(/-$/, "a");
-  const prefixProblems = generateName === "" ? [] : trustBundleNameProblems(prefix, signerName);
+  const prefixProblems = generateName === "" ? [] : trustBundleNameProblems(generateName, signerName, true);
   return [
     ...prefixProblems.map((problem) => invalidField("metadata.generateName", generateName, problem)),
     ...trustBundleNameProblems(name, signerName).map((problem) => invalidField("metadata.name", name, problem)),

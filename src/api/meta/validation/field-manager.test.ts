@@ -7,7 +7,9 @@ t.test("validateFieldManager() accepts up to 128 bytes of printable characters",
   t.match(validateFieldManager("ä".repeat(65), "fieldManager"), [{ type: "FieldValueTooLong" }]);
   t.match(validateFieldManager("a\u0007b\u0008", "fieldManager"), [
     { detail: "invalid character U+0007 (at position 1)" },
+    { detail: "invalid character U+0008 (at position 3)" },
   ]);
+  t.match(validateFieldManager("ä\u0007", "fieldManager"), [{ detail: "invalid character U+0007 (at position 2)" }]);
   t.match(validateFieldManager("a\u00a0", "fieldManager"), [{ detail: "invalid character U+00A0 (at position 1)" }]);
   t.end();
 });

@@ -1,5 +1,11 @@
 /** Rules for names of field managers and for entries of `managedFields`. */
-import { type FieldError, invalidField, tooLong, validateEach } from "../../../schema/validation/field-error.ts";
+import {
+  errorsMax,
+  type FieldError,
+  invalidField,
+  tooLong,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import type { ManagedFieldsEntry } from "../object-meta.ts";
 
 export const FIELD_MANAGER_MAX_BYTES = 128;
@@ -10,14 +16,18 @@ export function isPrintable(character: string): boolean {
   return character === " " || !/[\p{C}\p{Z}]/u.test(character);
 }
 
+/** Positions are in bytes. */
 export function validateFieldManager(manager: string, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (Buffer.byteLength(manager) > FIELD_MANAGER_MAX_BYTES) errors.push(tooLong(path, FIELD_MANAGER_MAX_BYTES));
-  const characters = [...manager];
-  const position = characters.findIndex((character) => !isPrintable(character));
-  if (position >= 0) {
-    const code = characters[position]!.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
-    errors.push(invalidField(path, manager, `invalid character U+${code} (at position ${position})`));
+  let position = 0;
+  for (const character of manager) {
+    if (errors.length >= errorsMax) break;
+    if (!isPrintable(character)) {
+      const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+      errors.push(invalidField(path, manager, `invalid character U+${code} (at position ${position})`));
+    }
+    position += Buffer.byteLength(character);
   }
   return errors;
 }

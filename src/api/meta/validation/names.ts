@@ -4,7 +4,7 @@
  */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 
-type NameFormat = (text: string) => readonly string[];
+export type NameFormat = (text: string) => readonly string[];
 
 /** Checks the text at `path` against the format. */
 export function validateName(path: string, text: string, format: NameFormat): readonly FieldError[] {

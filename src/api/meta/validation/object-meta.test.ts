@@ -14,7 +14,10 @@ t.test("validateObjectMeta() reports the field of each error", async (t) => {
   t.same(errorsOf({}), []);
   t.same(errorsOf({ name: "" }), ["FieldValueRequired metadata.name"]);
   t.same(errorsOf({ name: "Web" }), ["FieldValueInvalid metadata.name"]);
-  t.same(errorsOf({ generateName: "web-" }), []);
+  for (const generateName of ["web-", "W-", "a_-"]) t.same(errorsOf({ generateName }), [], generateName);
+  for (const generateName of ["-", "Web-", "é-"]) {
+    t.same(errorsOf({ generateName }), ["FieldValueInvalid metadata.generateName"], generateName);
+  }
   t.same(errorsOf({ namespace: "a.b" }), ["FieldValueInvalid metadata.namespace"]);
   t.same(
     validateObjectMeta(good, nodeKind).map((e) => e.field),
@@ -56,10 +59,14 @@ t.test(
       ["metadata.uid"],
     );
     const terminating = { metadata: { ...good, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["a.b/c"] } };
-    const more = { metadata: { ...terminating.metadata, finalizers: ["a.b/c", "a.b/d"] } };
-    t.same(
-      validateObjectMetaUpdate(more, terminating).map((e) => e.field),
-      ["metadata.finalizers"],
+    const more = { metadata: { ...terminating.metadata, uid: "2", finalizers: ["a.b/e", "a.b/c", "a.b/d", "a.b/d"] } };
+    const found = validateObjectMetaUpdate(more, { metadata: { ...terminating.metadata, uid: "1" } });
+    t.match(
+      found.map((e) => [e.field, e.detail]),
+      [
+        ["metadata.finalizers", /found new finalizers \[\]string\{"a\.b\/d", "a\.b\/e"\}$/],
+        ["metadata.uid", "field is immutable"],
+      ],
     );
     t.same(validateObjectMetaUpdate({ metadata: { ...terminating.metadata, finalizers: [] } }, terminating), []);
   },

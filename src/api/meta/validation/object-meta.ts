@@ -10,7 +10,6 @@ import {
   unquotedTime,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { ApiObject, Kind } from "../../kind.ts";
@@ -18,7 +17,15 @@ import { splitApiVersion } from "../group-version.ts";
 import type { ObjectMeta } from "../object-meta.ts";
 import { validateNonNegative } from "./bounds.ts";
 import { validateManagedFields } from "./field-manager.ts";
-import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "./names.ts";
+import {
+  dns1035Label,
+  dns1123Label,
+  dns1123Subdomain,
+  labelValue,
+  type NameFormat,
+  qualifiedName,
+  validateName,
+} from "./names.ts";
 
 /** The maximum size of all annotations, keys and values, in bytes. */
 const ANNOTATIONS_MAX = 262_144;
@@ -32,7 +39,7 @@ export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly 
   return [
     ...(generateName === ""
       ? []
-      : format(generateName.replace(/-$/, "a")).map((p) => invalidField("metadata.generateName", generateName, p))),
+      : validatePrefix(generateName, format).map((p) => invalidField("metadata.generateName", generateName, p))),
     ...(name === ""
       ? [requiredField("metadata.name", "name or generateName is required")]
       : format(name).map((problem) => invalidField("metadata.name", name, problem))),
@@ -40,6 +47,19 @@ export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly 
     ...validateNonNegative(meta.generation, "metadata.generation"),
     ...validateObjectMetaContent(meta, kind),
   ];
+}
+
+/** Formats that do not allow a trailing dash, which the generated part of a name follows. */
+const MASKED: ReadonlySet<NameFormat> = new Set([dns1123Label, dns1123Subdomain, dns1035Label]);
+
+/** The problems of a prefix of generated names. */
+export function validatePrefix(prefix: string, format: NameFormat): readonly string[] {
+  return format(MASKED.has(format) ? maskTrailingDash(prefix) : prefix);
+}
+
+/** Kubernetes replaces the last two bytes of `web-`: a valid `wea`. */
+function maskTrailingDash(prefix: string): string {
+  return prefix.length > 1 ? prefix.replace(/[\0-\x7f]?-$/, "a") : prefix;
 }
 
 /** Fields that clients may write at any time. */
@@ -169,6 +189,15 @@ function goOwnerReference(owner: NonNullable<Owners>[number]): string {
 /** Rules for updates of `metadata`: immutable fields, and the format of the others. */
 export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[] {
   const errors: FieldError[] = [];
+  if (previous.metadata?.deletionTimestamp !== undefined) {
+    const before = new Set(previous.metadata.finalizers ?? []);
+    const added = new Set((next.metadata?.finalizers ?? []).filter((finalizer) => !before.has(finalizer)));
+    if (added.size > 0) {
+      const found = `[]string{${[...added].sort().map(goQuote).join(", ")}}`;
+      const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${found}`;
+      errors.push(forbiddenField("metadata.finalizers", detail));
+    }
+  }
   const immutable = "field is immutable";
   const fields = [
     "name",
@@ -184,20 +213,12 @@ export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): 
     const shown = field.endsWith("Timestamp") && typeof value === "string" ? unquotedTime(value) : value;
     errors.push(invalidField(`metadata.${field}`, shown, immutable));
   }
-  if (previous.metadata?.deletionTimestamp !== undefined) {
-    const before = new Set(previous.metadata.finalizers ?? []);
-    const added = (next.metadata?.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
-    if (added.length > 0 && !deepEqual(next.metadata?.finalizers, previous.metadata.finalizers)) {
-      const found = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(", ")}}`;
-      const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${found}`;
-      errors.push(forbiddenField("metadata.finalizers", detail));
-    }
-  }
-  const { labels, annotations, ownerReferences } = next.metadata ?? {};
+  const { labels, annotations, ownerReferences, managedFields } = next.metadata ?? {};
   return [
     ...errors,
     ...validateLabels(labels),
     ...validateAnnotations(annotations),
     ...validateOwners(ownerReferences),
+    ...validateManagedFields(managedFields),
   ];
 }
