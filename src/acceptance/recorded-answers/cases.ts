@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { deepEqual } from "../../schema/value/equal.ts";
+import { isEstablished, waitForResponse } from "../../testing/apiserver/extensions-fixture.ts";
 import { startTestServer, type TestResponse, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface Cause {
@@ -123,7 +124,11 @@ class Player {
       if (response.status >= 300)
         return `setup: ${request.method} ${request.path}: ${response.status} ${response.text.trim()}`;
     }
-    const actual = await this.#server.send(`GET ${target}`);
+    const line = `GET ${target}`;
+    // The server writes the status of a definition after its creation, which changes the resourceVersion.
+    const actual = target.includes("/customresourcedefinitions/")
+      ? await waitForResponse(this.#server, line, ({ json }) => isEstablished(json))
+      : await this.#server.send(line);
     return actual.status === 200 ? (actual.json as Json) : `setup: GET ${target}: ${actual.status}`;
   }
 
