@@ -39,7 +39,7 @@ const WRITES = 40;
 
 const skip = canUseFuse() ? false : "FUSE needs root and /dev/fuse";
 const errors = (errno: number, ...failing: readonly number[]) => new Map(failing.map((opcode) => [opcode, errno]));
-const { write, fsync, fsyncdir, create, unlink, rename, rename2, mkdir, setattr } = opcodes;
+const { read, write, fsync, fsyncdir, create, unlink, rename, rename2, mkdir, setattr } = opcodes;
 const failures: Readonly<Record<string, ReadonlyMap<number, number>>> = {
   "reports errors for writes": errors(EIO, write),
   "reports errors for syncs": errors(EIO, fsync, fsyncdir),
@@ -51,12 +51,15 @@ interface ServerOnDisk extends AsyncDisposable {
   readonly server: ServerProcess;
 }
 
-async function startOnDisk(t: Test, isRecorded: boolean): Promise<ServerOnDisk> {
+async function startOnDisk(
+  t: Test,
+  isRecorded: boolean,
+  disk = new RecordedDisk({ isRecorded }),
+): Promise<ServerOnDisk> {
   const home = mkdtempSync(join(tmpdir(), "svc-failing-"));
   t.teardown(() => rmSync(home, { recursive: true, force: true }));
   const mountPoint = join(home, "disk");
   mkdirSync(mountPoint);
-  const disk = new RecordedDisk({ isRecorded });
   const connection = new FuseConnection(disk);
   const main = new URL("../../main.ts", import.meta.url).pathname;
   const server = await startServerProcess({
@@ -104,6 +107,21 @@ for (const [what, failing] of Object.entries(failures)) {
     t.match(await server.send("GET", `${MAPS}/before`), { status: 200 });
   });
 }
+
+t.test("a server whose disk cannot be read does not start, and says so", { skip }, async (t) => {
+  const disk = new RecordedDisk({ isRecorded: false });
+  {
+    await using running = await startOnDisk(t, false, disk);
+    t.match(await post(running.server, "before"), { status: 201 });
+  }
+  disk.failures = errors(EIO, read);
+  const began = performance.now();
+  await t.rejects(startOnDisk(t, false, disk), /Cannot open the embedded store .* EIO: i\/o error, read/);
+  t.comment(`the start failed after ${Math.round(performance.now() - began)} ms`);
+  disk.failures = new Map();
+  await using running = await startOnDisk(t, false, disk);
+  t.match(await running.server.send("GET", `${MAPS}/before`), { status: 200 });
+});
 
 interface AcknowledgedWrite {
   readonly name: string;

@@ -51,6 +51,10 @@ async function readTable(path: string, target: Buffer): Promise<Buffer> {
       length += bytesRead;
     }
     return target.subarray(0, length);
+  } catch (error) {
+    // Node's error names the file when it cannot be opened, and not when it cannot be read.
+    if (error instanceof Error && !error.message.includes(path)) error.message += ` '${path}'`;
+    throw error;
   } finally {
     await file.close();
   }
