@@ -13,22 +13,27 @@ import { configMapKey } from "../../meta/validation/names.ts";
 /** The maximum size of all values together, in bytes. */
 const SIZE_MAX = 1_048_576;
 
-export function validateKeys(data: Readonly<Record<string, string>> | undefined, field: string): readonly FieldError[] {
-  return validateEach(Object.keys(data ?? {}), (name) =>
-    configMapKey(name).map((problem) => invalidField(key(field, name), name, problem)),
-  );
+type Data = Readonly<Record<string, string>>;
+
+/** The keys must not be those of `binaryData`. */
+export function validateKeys(data: Data | undefined, field: string, binaryData: Data = {}): readonly FieldError[] {
+  return validateEach(Object.keys(data ?? {}), (name) => {
+    const isRepeated = Object.hasOwn(binaryData, name);
+    const problems = [...configMapKey(name), ...(isRepeated ? ["duplicate of key present in binaryData"] : [])];
+    return problems.map((problem) => invalidField(key(field, name), name, problem));
+  });
 }
 
 export function validateSize(bytes: number, field: string): readonly FieldError[] {
   return bytes > SIZE_MAX ? [tooLong(field, SIZE_MAX)] : [];
 }
 
-export function textBytes(data: Readonly<Record<string, string>> | undefined): number {
+export function textBytes(data: Data | undefined): number {
   return Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
 /** The size of base64 values after decoding, in bytes. */
-export function decodedBytes(data: Readonly<Record<string, string>> | undefined): number {
+export function decodedBytes(data: Data | undefined): number {
   return Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text, "base64"), 0);
 }
 

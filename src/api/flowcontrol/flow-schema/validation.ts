@@ -32,7 +32,7 @@ const SUBJECTS = ["Group", "ServiceAccount", "User"];
 export function validateFlowSchema(object: FlowSchema): readonly FieldError[] {
   const { metadata, spec = emptySpec, status } = object;
   const name = metadata?.name ?? "";
-  const fixed = mandatoryFlowSchemas[name];
+  const fixed = Object.hasOwn(mandatoryFlowSchemas, name) ? mandatoryFlowSchemas[name] : undefined;
   return [
     ...validateSpec(name, spec, "spec"),
     ...(fixed === undefined || deepEqual(spec, fixed)

@@ -57,7 +57,7 @@ function validateSpec(name: string, spec: PriorityLevelConfigurationSpec, path: 
 
 /** The shares of the level `exempt` may be changed. */
 function validateMandatory(name: string, spec: PriorityLevelConfigurationSpec, path: string): readonly FieldError[] {
-  const fixed = mandatoryPriorityLevels[name];
+  const fixed = Object.hasOwn(mandatoryPriorityLevels, name) ? mandatoryPriorityLevels[name] : undefined;
   if (fixed === undefined) return [];
   const shown = goStruct(priorityLevelConfigurationSpec, spec);
   if (name === "exempt") {
