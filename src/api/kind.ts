@@ -194,8 +194,8 @@ export interface StrategySettings {
 }
 /** How a kind handles writes, beyond its schema. All functions are pure: they return a new object or the same one. */
 export interface Strategy<T> {
-  /** Sets defaults that depend on other fields; runs after the schema's defaults. */
-  setDefaults?(object: T): T;
+  /** Sets defaults that depend on other fields; runs after the schema's defaults. Absent features have theirs. */
+  setDefaults?(object: T, features?: FeatureLookup): T;
   /** Drops fields that clients may not set and sets those of the server. `now` is an RFC 3339 time. */
   prepareForCreate?(object: T, now: string, requester?: Requester): T;
   prepareForUpdate?(next: T, previous: T, now: string): T;

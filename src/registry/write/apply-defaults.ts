@@ -16,7 +16,7 @@ export function applyDefaults<T extends ApiObject>(
   if (hasDefaults === true) return object;
   const { schema, strategy } = registry.kind;
   const defaulted = setSchemaDefaults(schema, object, previous);
-  return strategy.setDefaults?.(defaulted) ?? defaulted;
+  return strategy.setDefaults?.(defaulted, registry.features) ?? defaulted;
 }
 
 function setSchemaDefaults<T>(schema: ObjectSchema, object: T, previous: T | undefined): T {

@@ -1,3 +1,5 @@
+import { defaultFeatures } from "../../../flags/gate-tables/default-features.ts";
+import type { FeatureLookup } from "../../../flags/gates.ts";
 import { setPersistentVolumeClaimDefaults } from "../../core/persistent-volume-claim/defaults.ts";
 import type { PersistentVolumeClaim } from "../../core/persistent-volume-claim/schema.ts";
 import type { PodSpec } from "../../core/pod-spec/schema.ts";
@@ -5,7 +7,7 @@ import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { setTemplateDefaults, specOf } from "../workload/strategy.ts";
 import type { StatefulSet, StatefulSetUpdateStrategy } from "./schema.ts";
 
-export function setStatefulSetDefaults(object: StatefulSet): StatefulSet {
+export function setStatefulSetDefaults(object: StatefulSet, features: FeatureLookup = defaultFeatures): StatefulSet {
   const spec = specOf(object);
   const { whenDeleted, whenScaled } = spec.persistentVolumeClaimRetentionPolicy ?? {};
   return {
@@ -20,7 +22,10 @@ export function setStatefulSetDefaults(object: StatefulSet): StatefulSet {
       replicas: spec.replicas ?? 1,
       template: dropEmptyContainers(setTemplateDefaults(spec.template)),
       podManagementPolicy: spec.podManagementPolicy || "OrderedReady",
-      updateStrategy: setUpdateStrategyDefaults(spec.updateStrategy ?? {}),
+      updateStrategy: setUpdateStrategyDefaults(
+        spec.updateStrategy ?? {},
+        features.has("MaxUnavailableStatefulSet") ? { maxUnavailable: 1 } : {},
+      ),
       revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
       persistentVolumeClaimRetentionPolicy: {
         whenDeleted: whenDeleted || "Retain",
@@ -36,11 +41,15 @@ export function setClaimTypeMeta(claim: PersistentVolumeClaim): PersistentVolume
 }
 
 /** A type without rollingUpdate gets no partition. */
-function setUpdateStrategyDefaults(strategy: StatefulSetUpdateStrategy): StatefulSetUpdateStrategy {
+function setUpdateStrategyDefaults(
+  strategy: StatefulSetUpdateStrategy,
+  gated: Pick<NonNullable<StatefulSetUpdateStrategy["rollingUpdate"]>, "maxUnavailable">,
+): StatefulSetUpdateStrategy {
   const { type, rollingUpdate = type ? undefined : {} } = strategy;
   if ((type || "RollingUpdate") !== "RollingUpdate") return strategy;
   if (rollingUpdate === undefined) return { ...strategy, type: "RollingUpdate" };
-  return { type: "RollingUpdate", rollingUpdate: { ...rollingUpdate, partition: rollingUpdate.partition ?? 0 } };
+  const { partition = 0 } = rollingUpdate;
+  return { type: "RollingUpdate", rollingUpdate: { ...gated, ...rollingUpdate, partition } };
 }
 
 /** Drops an empty list of containers: pod templates are not validated, and Go writes null for an absent list. */
