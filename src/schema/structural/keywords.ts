@@ -96,7 +96,6 @@ class Walker {
       const inMetadata = resource && resourceMembers.has(name);
       this.walk(property, key(child(path, "properties"), name), {
         ...context,
-        ...(props["x-kubernetes-map-type"] === "atomic" ? { uncorrelatable: path } : {}),
         ...(inMetadata ? { insideMetadata: true } : {}),
         ...(inMetadata && root ? { noDefaults: `in top-level ${name}` } : {}),
         expressions: context.expressions?.enter(props, path, "properties"),

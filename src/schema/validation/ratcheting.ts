@@ -35,13 +35,13 @@ function checkChanged(schema: Schema, value: unknown, old: unknown, path: string
       if (!isPlainObject(value)) return;
       for (const { name, schema: member } of membersOf(schema)) {
         if (!Object.hasOwn(value, name)) continue;
-        checkChanged(member, value[name], correlateMember(schema, old, name), memberPath(path, name), report);
+        checkChanged(member, value[name], correlateMember(old, name), memberPath(path, name), report);
       }
       return;
     case "map":
       if (!isPlainObject(value)) return;
       for (const name of Object.keys(value)) {
-        checkChanged(schema.values, value[name], correlateMember(schema, old, name), memberPath(path, name), report);
+        checkChanged(schema.values, value[name], correlateMember(old, name), memberPath(path, name), report);
       }
       return;
     case "list": {

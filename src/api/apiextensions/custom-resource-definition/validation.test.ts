@@ -39,6 +39,31 @@ t.test("validateDefinition() limits the cost of rules, and suggests bounds", asy
   t.match(labelled(widgets({ l: list({}) })), [/contributed to/, /total for entire OpenAPIv3 schema exceeds budget/]);
 });
 
+t.test(
+  "validateDefinition() forbids oldSelf where no previous value corresponds: in items of lists without keys",
+  async (t) => {
+    const rule = { type: "integer", "x-kubernetes-validations": [{ rule: "self == oldSelf" }] };
+    const member = { type: "object", properties: { a: rule } };
+    const list = (more: object): JsonSchemaProps => ({ type: "array", maxItems: 9, items: member, ...more });
+    const correlated: Readonly<Record<string, JsonSchemaProps>> = {
+      object: member,
+      atomic: { ...member, "x-kubernetes-map-type": "atomic" },
+      map: { type: "object", maxProperties: 9, additionalProperties: rule },
+      keyed: list({
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["a"],
+        items: { ...member, required: ["a"] },
+      }),
+    };
+    for (const [name, props] of Object.entries(correlated)) t.same(errorsOf(widgets({ p: props })), [], name);
+    const path = "spec.validation.openAPIV3Schema.properties[p]";
+    t.same(errorsOf(widgets({ p: list({}) })), [
+      `${path}.items.properties[a].x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": ` +
+        `oldSelf cannot be used on the uncorrelatable portion of the schema within ${path}`,
+    ]);
+  },
+);
+
 t.test("validateDefinition() yields before each schema with rules", async (t) => {
   const COUNT = 100;
   const rule = { type: "string", maxLength: 5, "x-kubernetes-validations": [{ rule: "self != ''" }] };

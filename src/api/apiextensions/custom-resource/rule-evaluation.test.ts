@@ -69,31 +69,40 @@ for (const [what, rule, value, expected] of cases) {
   t.test(`evaluateRules() reports ${what}`, async (t) => t.same(findings(schemaWithRule(rule), value), expected));
 }
 
-t.test("evaluateRules() correlates items of keyed lists and values of maps with the previous object", async (t) => {
-  const entry = {
-    type: "object",
-    properties: { k: { type: "string" }, n: { type: "integer" } },
-    "x-kubernetes-validations": [{ rule: "self.n >= oldSelf.n" }],
-  };
-  const props = {
-    type: "object",
-    properties: {
-      l: { type: "array", items: entry, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"] },
-      m: { type: "object", additionalProperties: entry },
-      atomic: { type: "array", items: entry },
-    },
-  };
-  const old = { l: [{ k: "x", n: 5 }], m: { y: { n: 5 } }, atomic: [{ n: 5 }] };
-  const value = {
-    l: [
-      { k: "w", n: 1 },
-      { k: "x", n: 4 },
-    ],
-    m: { y: { n: 4 }, z: { n: 1 } },
-    atomic: [{ n: 4 }],
-  };
-  t.match(findings(props, value, { old }), [/^FieldValueInvalid s\.l\[1\]:/, /^FieldValueInvalid s\.m\[y\]:/]);
-});
+t.test(
+  "evaluateRules() correlates items of keyed lists and members, also of atomic objects, with the previous object",
+  async (t) => {
+    const entry = {
+      type: "object",
+      properties: { k: { type: "string" }, n: { type: "integer" } },
+      "x-kubernetes-validations": [{ rule: "self.n >= oldSelf.n" }],
+    };
+    const props = {
+      type: "object",
+      properties: {
+        l: { type: "array", items: entry, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"] },
+        m: { type: "object", additionalProperties: entry },
+        whole: { type: "object", properties: { e: entry }, "x-kubernetes-map-type": "atomic" },
+        atomic: { type: "array", items: entry },
+      },
+    };
+    const old = { l: [{ k: "x", n: 5 }], m: { y: { n: 5 } }, whole: { e: { n: 5 } }, atomic: [{ n: 5 }] };
+    const value = {
+      l: [
+        { k: "w", n: 1 },
+        { k: "x", n: 4 },
+      ],
+      m: { y: { n: 4 }, z: { n: 1 } },
+      whole: { e: { n: 4 } },
+      atomic: [{ n: 4 }],
+    };
+    t.match(findings(props, value, { old }), [
+      /^FieldValueInvalid s\.l\[1\]:/,
+      /^FieldValueInvalid s\.m\[y\]:/,
+      /^FieldValueInvalid s\.whole\.e:/,
+    ]);
+  },
+);
 
 t.test("evaluateRules() stops when the rules of one object exceed the cost budget", async (t) => {
   const list = {

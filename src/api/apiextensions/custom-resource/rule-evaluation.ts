@@ -92,13 +92,13 @@ class RuleEvaluation implements RuleFindings {
         this.visit({
           schema: member,
           value: value[name],
-          old: correlateMember(schema, old, name),
+          old: correlateMember(old, name),
           field: child(field, name),
         });
       }
     } else if (schema.type === "map" && isPlainObject(value)) {
       for (const name of Object.keys(value)) {
-        const part = { value: value[name], old: correlateMember(schema, old, name), field: key(field, name) };
+        const part = { value: value[name], old: correlateMember(old, name), field: key(field, name) };
         this.visit({ schema: schema.values, ...part });
       }
     } else if (schema.type === "list" && Array.isArray(value)) {
