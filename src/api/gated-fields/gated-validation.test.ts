@@ -80,6 +80,25 @@ const cases: readonly Case[] = [
   {
     gate: "StrictIPCIDRValidation",
     value: true,
+    resource: "pods",
+    object: { status: { podIPs: [{ ip: "10.0.0.1" }, { ip: "::ffff:10.0.0.2" }], hostIPs: [{ ip: "010.0.0.1" }] } },
+    errors: [
+      ["status.podIPs[1]", /must not be an IPv4-mapped IPv6 address/],
+      ["status.hostIPs[0]", /leading 0s/],
+    ],
+  },
+  ...["services", "ingresses"].map(
+    (resource): Case => ({
+      gate: "StrictIPCIDRValidation",
+      value: true,
+      resource,
+      object: { status: { loadBalancer: { ingress: [{ ip: "2001:DB8::1" }, { ip: "10.0.0.01" }] } } },
+      errors: [["status.loadBalancer.ingress[1].ip", /leading 0s/]],
+    }),
+  ),
+  {
+    gate: "StrictIPCIDRValidation",
+    value: true,
     resource: "networkpolicies",
     object: { spec: { ingress: [{ from: [{ ipBlock: { cidr: "10.0.0.1/8", except: ["10.1.0.0/16"] } }] }] } },
     errors: [["spec.ingress[0].from[0].ipBlock.cidr", /bits set beyond/]],

@@ -97,8 +97,13 @@ function strictCidrs(...paths: readonly string[]): GatedRule {
 
 const rulesByResource: Readonly<Record<string, readonly GatedRule[]>> = {
   "/nodes": [strictCidrs("spec.podCIDRs[]")],
-  "/services": [strictIps("spec.clusterIPs[]", "spec.externalIPs[]"), strictCidrs("spec.loadBalancerSourceRanges[]")],
+  "/pods": [{ ...strictIps("status.podIPs[].ip", "status.hostIPs[].ip"), reportsParent: true }],
+  "/services": [
+    strictIps("spec.clusterIPs[]", "spec.externalIPs[]", "status.loadBalancer.ingress[].ip"),
+    strictCidrs("spec.loadBalancerSourceRanges[]"),
+  ],
   "/endpoints": [strictIps("subsets[].addresses[].ip", "subsets[].notReadyAddresses[].ip")],
+  "networking.svc.io/ingresses": [strictIps("status.loadBalancer.ingress[].ip")],
   "discovery.svc.io/endpointslices": [strictIps("endpoints[].addresses[]")],
   "networking.svc.io/networkpolicies": [
     strictCidrs(

@@ -84,6 +84,7 @@ function* updateErrors<T extends ApiObject>(
   const spec = [...validateWithRatcheting(kind.schema, object, previous)];
   if (isLong) yield;
   if (subresourceStrategy === undefined) addErrors(spec, yield* validateFields(registry, object, previous));
+  else addErrors(spec, registry.validateGated?.(object, previous) ?? []);
   if (isLong) yield;
   const found: Readonly<Record<UpdateCheck, readonly FieldError[]>> = {
     metadata: [...content, ...domains],
