@@ -169,6 +169,11 @@ function registerCacheMetrics(registry: MetricRegistry, registries: Registries):
     "Changes that watch caches dispatched to watchers.",
   );
   const starts = counter("apiserver_watch_cache_initializations_total", "Initializations of watch caches.");
+  const initial = counter("apiserver_init_events_total", "Events with which watches began.");
+  const overflowed = counter(
+    "apiserver_terminated_watchers_total",
+    "Watches that ended because their client was slow.",
+  );
   const shown = registry.gauge({
     name: "apiserver_watch_cache_resource_version",
     help: "Resource version of the watch cache.",
@@ -193,6 +198,8 @@ function registerCacheMetrics(registry: MetricRegistry, registries: Registries):
       received.with(resource).value = counts.received;
       dispatched.with(resource).value = counts.received;
       starts.with(resource).value = counts.initializations;
+      initial.with(resource).value = counts.initialEvents;
+      overflowed.with(resource).value = counts.overflowedWatches;
       shown.with(resource).set(cacheInUse.revision());
       const prefix = `/${kind.storageName}`;
       let sum = 0;

@@ -282,7 +282,7 @@ t.test("watch() from before the history fails with 410", async (t) => {
 });
 
 t.test("a slow watcher ends with 410, and does not delay others", async (t) => {
-  const { create, change, watch, settled } = await setUp(t);
+  const { create, change, watch, settled, cache } = await setUp(t);
   const slow = watch();
   const quick = watch();
   await create("a", { size: 0 });
@@ -293,6 +293,9 @@ t.test("a slow watcher ends with 410, and does not delay others", async (t) => {
   }
   await settled();
   await t.rejects(slow.next(), refusal({ code: 410 }, /1024 changes/));
+  t.equal(cache.counts.overflowedWatches, 1);
+  await take(watch(), 1);
+  t.equal(cache.counts.initialEvents, 1, "of the last one, since there was no object before");
   t.same(await take(watch({ from: 2 as Revision }), 1), ["MODIFIED a 1@3"]);
   await take(quick, 29);
   t.same(await take(quick, 1), [`MODIFIED a ${WATCHER_QUEUE_MAX + 5}@${WATCHER_QUEUE_MAX + 7}`]);

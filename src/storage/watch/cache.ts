@@ -78,7 +78,15 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #ready = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
   /** For metrics; nothing depends on them. */
-  readonly counts = { received: 0, initializations: 0, lists: new Map<string, ListCounts>() };
+  readonly counts = {
+    received: 0,
+    initializations: 0,
+    /** Events with which watches began. */
+    initialEvents: 0,
+    /** Watches that ended because their client was too slow. */
+    overflowedWatches: 0,
+    lists: new Map<string, ListCounts>(),
+  };
   /** The revision of the latest list; after the feed broke, the last revision of the cache. */
   #base = 0 as Revision;
   /** Whether the feed delivers all changes after `#base`. */
@@ -225,7 +233,10 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       matches,
       ahead,
       initial,
-      (ended) => this.#watchers.remove(ended),
+      (ended) => {
+        this.#watchers.remove(ended);
+        if (ended.hasOverflowed) this.counts.overflowedWatches++;
+      },
       this.#memory.queues,
     );
     if (failure !== undefined) watcher.fail(failure);
@@ -234,6 +245,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     } else if (!options.signal.aborted) {
       this.#trace("Added a watcher", { prefix: options.prefix, from });
       this.#watchers.add(watcher);
+      this.counts.initialEvents += initial.length;
       if (from !== undefined) this.#replay(watcher, from);
     }
     return watcher;

@@ -54,6 +54,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   readonly #queue = new Fifo<CacheEvent<T>>();
   readonly #pool: QueuePool | undefined;
   #queuedBytes = 0;
+  #hasOverflowed = false;
   #waiting: PendingRead<T>[] = [];
   #ended = false;
   /** Not read from the signal, which is slow where it is one of several. */
@@ -123,7 +124,13 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     return this.#queuedBytes;
   }
 
+  /** Whether the client was too slow. */
+  get hasOverflowed(): boolean {
+    return this.#hasOverflowed;
+  }
+
   overflow(): void {
+    this.#hasOverflowed = true;
     const waiting = `${this.#queue.length} changes of ${this.#queuedBytes} bytes waited for its client`;
     this.#initial = [];
     this.#discard();
