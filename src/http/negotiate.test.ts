@@ -21,6 +21,8 @@ const choices: readonly (readonly [string | undefined, object | undefined])[] = 
   ["application/json;q=banana", undefined],
   ["application/json;as=Table;v=v1;g=meta.k8s.io", undefined],
   ["application/json;as=Table;v=v1;g=meta.k8s.io,application/json", json],
+  ["application/json;v=v1,application/yaml", yaml],
+  ["application/json;g=meta.k8s.io", undefined],
   ["garbage", undefined],
   [";;;,,,///", undefined],
   ['application/json;x="a,b;q=0"', json],

@@ -52,12 +52,13 @@ export function parseAccept(header: string): readonly MediaType[] {
 /**
  * Chooses the media type of a response: the first clause of `accept` that an offer satisfies, offers in their order. No
  * header, or an empty one, takes the first offer. `accepts` checks the clause's parameters, such as
- * `as=Table;v=v1;g=meta.k8s.io`; without it a clause with `as` never matches. Undefined: nothing acceptable (406).
+ * `as=Table;v=v1;g=meta.k8s.io`; without it a clause with such a parameter never matches. Undefined: nothing
+ * acceptable (406).
  */
 export function negotiate<O extends Offer>(
   accept: string | undefined,
   offers: readonly O[],
-  accepts: (offer: O, params: Readonly<Record<string, string>>) => boolean = (_, params) => params.as === undefined,
+  accepts: (offer: O, params: Readonly<Record<string, string>>) => boolean = (_, params) => !requestsTransform(params),
 ): { readonly offer: O; readonly params: Readonly<Record<string, string>> } | undefined {
   if (accept === undefined || accept.trim() === "") {
     const offer = offers.find((candidate) => accepts(candidate, {}));
@@ -70,6 +71,11 @@ export function negotiate<O extends Offer>(
     if (offer !== undefined) return { offer, params: clause.params };
   }
   return undefined;
+}
+
+/** Whether a clause requests another kind than the resource's own, as in Kubernetes also without `as`. */
+export function requestsTransform({ as, g, v }: Readonly<Record<string, string>>): boolean {
+  return as !== undefined || g !== undefined || v !== undefined;
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Kind, storageKindOf } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
 import { formatApiVersion, kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { negotiate } from "../../http/negotiate.ts";
+import { negotiate, requestsTransform } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isPretty, notAcceptable, transformNotAcceptable } from "../responses/status-response.ts";
@@ -144,7 +144,7 @@ class DiscoveryDocuments {
   respond(path: string, context: RequestContext): HttpResponse {
     const { accept, "if-none-match": ifNoneMatch } = context.request.headers;
     const match = negotiate(accept, OFFERS, (offer, params) => {
-      if (params.as === undefined) return true;
+      if (!requestsTransform(params)) return true;
       return offer.mediaType !== YAML && isAggregated(params) && this.#aggregated.has(`${params.v}${path}`);
     });
     if (match === undefined) {

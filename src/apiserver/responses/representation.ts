@@ -1,6 +1,6 @@
 /** Content negotiation: the media type, and whether objects, tables or metadata are returned. */
 import { kubernetesGroup } from "../../api/scheme.ts";
-import { acceptsExactly, negotiate } from "../../http/negotiate.ts";
+import { acceptsExactly, negotiate, requestsTransform } from "../../http/negotiate.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isPretty, notAcceptable, transformNotAcceptable } from "./status-response.ts";
 
@@ -110,10 +110,12 @@ function isAcceptable(
   shape: ResponseShape,
   custom: boolean,
 ): boolean {
-  const { as, g = "", v = "", stream = "" } = params;
+  const { as, g = "", v = "", stream = "", sv = "" } = params;
+  // The version of the options' group.
+  if (sv !== "" && sv !== "v1") return false;
   if (stream !== "" && (stream !== "watch" || offer.format === "yaml")) return false;
   // Custom resources support protobuf for metadata only.
-  if (as === undefined) return !custom || offer.format !== "protobuf";
+  if (!requestsTransform(params)) return !custom || offer.format !== "protobuf";
   if (kubernetesGroup(g) !== "meta.k8s.io" || (v !== "v1" && v !== "v1beta1")) return false;
   // Tables have no protobuf encoding.
   if (as === "Table") return offer.format !== "protobuf" && shape !== "review";
