@@ -37,7 +37,8 @@ export function parseMediaType(header: string): MediaType | undefined {
 export function parseAccept(header: string): readonly MediaType[] {
   const clauses: { readonly media: MediaType; readonly q: number }[] = [];
   for (const part of splitOutsideQuotes(header, ",", CLAUSES_MAX)) {
-    const media = parseMediaType(part);
+    // Java's client sends `*; q=.2` for any type.
+    const media = parseMediaType(part.replace(/^\s*\*\s*(?=;|$)/, "*/*"));
     if (media === undefined) continue;
     const { q, ...params } = media.params;
     const weight = q === undefined ? 1 : Number(q);
