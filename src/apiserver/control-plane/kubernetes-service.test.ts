@@ -8,6 +8,7 @@ import { get } from "../../registry/get.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { StoreError } from "../../storage/store.ts";
 import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
 import { startServiceAllocation } from "./kubernetes-service.ts";
 
@@ -101,6 +102,18 @@ t.test("startServiceAllocation() rejects ranges without usable addresses", async
     await using f = fixture();
     await t.rejects(start(f, { clusterIpRanges: [range] }), /^Cannot use --service-cluster-ip-range=/, range);
   }
+});
+
+t.test("startServiceAllocation() resolves although the store is full, whose objects must be deleted", async (t) => {
+  const fail = () => Promise.reject(new StoreError("no-space", "the store is full"));
+  await using f = fixture();
+  await start(f);
+  Object.assign(f.store, { create: fail, update: fail });
+  await start(f, { securePort: 7443 });
+  const { object: own } = await get(f.registries.of(serviceKind), f.scope(), "kubernetes");
+  t.match(own.spec, { ports: [{ targetPort: 6443 }] }, "as it was");
+  Object.assign(f.store, { update: () => Promise.reject(new StoreError("unavailable", "it is gone")) });
+  await t.rejects(start(f, { securePort: 7443 }), /it is gone/);
 });
 
 t.test("startServiceAllocation() shows Kubernetes' metrics of the allocators", async (t) => {

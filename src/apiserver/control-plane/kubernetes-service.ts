@@ -31,7 +31,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/net/ip.ts";
-import type { Revision } from "../../storage/store.ts";
+import { type Revision, StoreError } from "../../storage/store.ts";
 import type { ServicesConfig } from "../config/config.ts";
 import { AllocationMetrics } from "../metrics/allocation-metrics.ts";
 import { systemScope } from "./ensure.ts";
@@ -156,8 +156,10 @@ export async function startServiceAllocation(
     await reconcileApiServices();
     if (!config.serviceNames.includes(SVC_SERVICE)) await removeSvcService(registries, signal);
   } catch (error) {
-    // The server works without this service, and an operator can repair it only through a running server.
-    if (!(error instanceof StatusError)) throw error;
+    // The server works without this service, and an operator can repair it, or delete objects of a full store, only
+    // through a running server.
+    const isFull = error instanceof StoreError && error.code === "no-space";
+    if (!(error instanceof StatusError) && !isFull) throw error;
     log.error("Cannot reconcile the kubernetes service", error);
   }
   const repaired = (usesObjects ? repair(startRevision) : Promise.resolve()).catch((error: unknown) => {
