@@ -245,6 +245,7 @@ async function openServer(
       log: log.child("server"),
       ips: foundation.ips.current,
       problems: () => (relister.healthy ? [] : ["pleg: container runtime does not answer"]),
+      removedLogs: ofPods.removedLogs,
       figures,
       tracer: foundation.tracer,
       reviews: createReviewMetrics(metrics.registry, clock),
@@ -258,7 +259,8 @@ async function openServer(
     stack.use(rotateServingCertificate({ ...serving, metrics: rotation }, signal));
   }
   const debugging = config.server.debuggingHandlers;
-  const shown = { pods, clock, authenticate: undefined, problems: () => [], configz: {}, debugging };
+  const { removedLogs } = ofPods;
+  const shown = { pods, clock, authenticate: undefined, problems: () => [], configz: {}, debugging, removedLogs };
   await foundation.standalone?.listen(createAgentHandler(shown));
   return server;
 }

@@ -76,10 +76,12 @@ export async function runLoops(
   ]);
 }
 
-function runLogRotation({ config, cri, clock, log, signal }: Foundation, { pods }: PodComponents): Promise<void> {
+function runLogRotation({ config, cri, clock, log, signal }: Foundation, ofPods: PodComponents): Promise<void> {
   const { logMaxFiles: maxFiles, logMaxBytes: maxBytes, logMonitorMs: periodMs, logWorkers: workers } = config.pods;
   const { runtime } = cri;
-  return rotateLogs({ runtime, clock, log: log.child("logs"), pods, maxFiles, maxBytes, workers, periodMs, signal });
+  const { pods, removedLogs: removed } = ofPods;
+  const limits = { maxFiles, maxBytes, workers, periodMs };
+  return rotateLogs({ runtime, clock, log: log.child("logs"), pods, ...limits, removed, signal });
 }
 
 function watchRuntimeEvents(

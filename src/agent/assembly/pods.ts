@@ -4,6 +4,7 @@ import type { NetworkPolicies } from "../../network-policy/network-policies.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
 import type { EvictionLinks } from "../eviction/eviction-records.ts";
+import { RemovedLogs } from "../logs/removed-logs.ts";
 import { AgentMetrics } from "../metrics/agent-metrics.ts";
 import { registerUnusedOperations } from "../metrics/unused-operations.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
@@ -35,6 +36,7 @@ export interface PodComponents {
   readonly sources: PodSources;
   readonly runOnce: RunOnce;
   readonly metrics: AgentMetrics;
+  readonly removedLogs: RemovedLogs;
   /** Reads the runtime's name, which is part of every container's ID. */
   readRuntimeName(): Promise<void>;
 }
@@ -155,7 +157,9 @@ export function openPods(
   const readRuntimeName = async (): Promise<void> => {
     runtimeName = (await runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
-  return { pods, services, volumes, volumeHealth, relister, statics, sources, runOnce, metrics, readRuntimeName };
+  const removedLogs = new RemovedLogs(log.child("logs"));
+  const parts = { pods, services, volumes, volumeHealth, relister, statics, sources, runOnce };
+  return { ...parts, metrics, removedLogs, readRuntimeName };
 }
 
 function openMetrics({ config, clock, metrics, isUnified, client, stack }: Foundation): AgentMetrics {

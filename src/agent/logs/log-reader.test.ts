@@ -5,15 +5,18 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import t from "tap";
+import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { LogChanges } from "./log-changes.ts";
 import { parseLogLine } from "./log-line.ts";
 import { type LogOptions, readLog } from "./log-reader.ts";
+import { RemovedLogs } from "./removed-logs.ts";
 
 const directory = await mkdtemp(join(tmpdir(), "svc-log-"));
 t.teardown(() => rm(directory, { recursive: true }));
 const path = join(directory, "0.log");
 const changes = new LogChanges(systemClock);
+const removed = new RemovedLogs(silentLogger);
 const line = (second: number, text: string, tag = "F"): string =>
   `2026-01-01T00:00:${String(second).padStart(2, "0")}.000000001Z stdout ${tag} ${text}\n`;
 const all: LogOptions = {
@@ -25,7 +28,7 @@ const all: LogOptions = {
 };
 
 function chunks(options: Partial<LogOptions>, running: () => boolean): AsyncIterable<Uint8Array> {
-  const source = { path, clock: systemClock, changes, signal: new AbortController().signal, running };
+  const source = { path, clock: systemClock, changes, removed, signal: new AbortController().signal, running };
   return readLog(source, { ...all, ...options });
 }
 
@@ -116,6 +119,43 @@ t.test("readLog() follows all logs that were rotated while it was slow, also com
   t.equal(text, "one\none and a half\ntwo\nthree\nfour\nfive\n");
 });
 
+for (const [removals, text] of [
+  [[], "one\nthree\nfour\n"],
+  [[1], "one\nthree\nfour\n"],
+  [[2], "one\nNOTICE\nthree\nfour\n"],
+  [[1, 2], "one\nNOTICE\nthree\nfour\n"],
+  [[2, 3], "one\nNOTICE\nfour\n"],
+  [[1, 2, 3], "one\nNOTICE\nfour\n"],
+] as const) {
+  for (const stream of [undefined, "stdout", "stderr"] as const) {
+    t.test(`readLog() writes a notice when logs were removed unread: ${removals.join()} of ${stream}`, async (t) => {
+      await emptyDirectory();
+      const removed = new RemovedLogs(silentLogger);
+      const write = (file: string, second: number, word: string): Promise<void> =>
+        writeFile(file, line(second, word).replace("stdout", stream ?? "stdout"));
+      await write(path, 1, "one");
+      let running = true;
+      const source = { path, clock: systemClock, changes, signal: new AbortController().signal };
+      const log = readLog({ ...source, removed, running: () => running }, { ...all, follow: true, stream });
+      let read = "";
+      for await (const chunk of log) {
+        read += Buffer.from(chunk).toString();
+        if (read.endsWith("four\n")) running = false;
+        if (read !== "one\n") continue;
+        await rename(path, stamped(1));
+        await utimes(stamped(1), 0, 0);
+        if (!removals.some((second) => second === 3)) await write(stamped(3), 3, "three");
+        for (const second of removals) {
+          removed.add(path, stamped(second).slice(path.length + 1));
+          await rm(stamped(second), { force: true });
+        }
+        await write(path, 4, "four");
+      }
+      t.equal(read.replace(/^\[lines are missing here: .*\]$/m, "NOTICE"), text);
+    });
+  }
+}
+
 t.test("readLog() waits for lines that the runtime writes to the old log after it has opened the next", async (t) => {
   await emptyDirectory();
   await writeFile(path, line(1, "one"));
@@ -164,7 +204,7 @@ t.test("readLog() ends with a removed container and when the signal aborts", { t
   });
   t.equal(text, "one\n");
   await writeFile(path, line(1, "one"));
-  const source = { path, clock: systemClock, changes, signal: AbortSignal.timeout(100), running: () => true };
+  const source = { path, clock: systemClock, changes, removed, signal: AbortSignal.timeout(100), running: () => true };
   const read: string[] = [];
   for await (const chunk of readLog(source, { ...all, follow: true })) read.push(Buffer.from(chunk).toString());
   t.same(read, ["one\n"]);

@@ -5,6 +5,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { LineFormatter, type LineOptions } from "./format-lines.ts";
 import type { LogChange, LogChanges } from "./log-changes.ts";
 import { OpenLog, openNext } from "./open-log.ts";
+import type { RemovedLogs } from "./removed-logs.ts";
 import { listRotatedLogs } from "./rotated-logs.ts";
 
 export interface LogOptions extends LineOptions {
@@ -17,11 +18,15 @@ export interface LogSource {
   readonly path: string;
   readonly clock: Clock;
   readonly changes: LogChanges;
+  readonly removed: RemovedLogs;
   readonly signal: AbortSignal;
   /** False once the container has exited and its last line is in the file. */
   readonly running: () => boolean;
 }
 
+const LOST_LINES =
+  "[lines are missing here: log rotation removed them before they were read " +
+  "(containerLogMaxSize, containerLogMaxFiles)]";
 /** The runtime may write a few more lines to a rotated log after it has opened the next. */
 const SETTLE_MS = 200;
 /** By how much a file's modification time may precede the timestamp of its last line: kernels use a coarser clock. */
@@ -47,12 +52,21 @@ async function* readLines(source: LogSource, options: LogOptions): AsyncGenerato
     for (;;) {
       const next = yield* log.isCompressed ? readCompressed(source, options, log) : readFile(source, options, log);
       if (next === undefined) return;
+      if (source.removed.hasBetween(source.path, await log.stamp(source.path), await next.stamp(source.path))) {
+        yield formatNotice(source, options);
+      }
       await log[Symbol.asyncDispose]();
       log = next;
     }
   } finally {
     await log[Symbol.asyncDispose]();
   }
+}
+
+/** A line of the log instead of those that are lost, as kubelet writes its errors into the response. */
+function formatNotice({ clock }: LogSource, { stream = "stderr" }: LogOptions): Buffer {
+  const time = new Date(clock.now()).toISOString();
+  return Buffer.from(`${time} ${stream} F ${LOST_LINES}\n`);
 }
 
 /**

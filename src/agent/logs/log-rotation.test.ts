@@ -7,6 +7,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { removeLogs, rotateLogs } from "./log-rotation.ts";
+import { RemovedLogs } from "./removed-logs.ts";
 
 /** A running container whose log has at most 100 bytes and 4 files. */
 function startRotation(t: Test) {
@@ -19,7 +20,8 @@ function startRotation(t: Test) {
   const container = { id: "c1", logPath: path, state: "running" };
   const pods = { workers: [{ observation: { containers: [container] } }] } as never;
   const limits = { maxFiles: 4, maxBytes: 100, workers: 2, periodMs: 10_000 };
-  const ended = rotateLogs({ runtime, clock, log: silentLogger, pods, ...limits, signal: stop.signal });
+  const removed = new RemovedLogs(silentLogger);
+  const ended = rotateLogs({ runtime, clock, log: silentLogger, pods, ...limits, removed, signal: stop.signal });
   t.teardown(() => {
     stop.abort();
     return ended;
@@ -35,6 +37,7 @@ function startRotation(t: Test) {
         await clock.advance(step % 100 === 99 ? 10_000 : 0);
       }
     },
+    removed,
     reopened: () => calls.filter(({ method }) => method === "reopenContainerLog").length,
   };
 }
@@ -42,7 +45,7 @@ function startRotation(t: Test) {
 t.test(
   "rotateLogs() renames full logs, compresses all but the last rotated one, and keeps the maximum number of files",
   async (t) => {
-    const { directory, path, files, until, reopened } = startRotation(t);
+    const { directory, path, files, until, reopened, removed } = startRotation(t);
     for (let run = 1; run <= 4; run++) {
       writeFileSync(path, String(run).repeat(101));
       await until(() => reopened() === run);
@@ -53,6 +56,9 @@ t.test(
     t.equal(kept.length, 3, "without the current one, which the fake runtime does not reopen");
     const [oldest = "", second = "", last = ""] = kept;
     t.match(kept, [/^0\.log\.20260101-\d{6}\.gz$/, /\.gz$/, /^0\.log\.20260101-\d{6}$/]);
+    const stampOf = (name: string): string => name.slice("0.log.".length, "0.log.20260101-000000".length);
+    t.ok(removed.hasBetween(path, "20260101-000000", stampOf(oldest)), "followers find the removed log");
+    t.notOk(removed.hasBetween(path, stampOf(oldest), undefined), "and none that is left");
     t.equal(gunzipSync(readFileSync(join(directory, oldest))).toString(), "2".repeat(101));
     t.equal(gunzipSync(readFileSync(join(directory, second))).toString(), "3".repeat(101));
     t.equal(readFileSync(join(directory, last), "utf8"), "4".repeat(101));

@@ -14,6 +14,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { openLog } from "../pods/containers/regular-file.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import type { RemovedLogs } from "./removed-logs.ts";
 import {
   COMPRESSED,
   listRotatedLogs,
@@ -34,6 +35,8 @@ export interface LogRotationOptions {
   /** Logs that are rotated concurrently. */
   readonly workers: number;
   readonly periodMs: number;
+  /** Gets each log that is removed. */
+  readonly removed: RemovedLogs;
   readonly signal: AbortSignal;
 }
 
@@ -45,9 +48,9 @@ export async function rotateLogs(options: LogRotationOptions): Promise<void> {
   let compression: Promise<void> | undefined;
   while (!signal.aborted) {
     await clock.sleep(periodMs, signal).catch(() => undefined);
-    const written = [...pods.workers].flatMap(({ observation }) =>
-      observation.containers.filter(({ state, logPath }) => state === "running" && logPath !== ""),
-    );
+    const containers = [...pods.workers].flatMap(({ observation }) => observation.containers);
+    const written = containers.filter(({ state, logPath }) => state === "running" && logPath !== "");
+    options.removed.retain(new Set(containers.map(({ logPath }) => logPath)));
     await forEach(options, written, async ({ id, logPath }) => {
       if (await rotate(options, id, logPath)) uncompressed.add(logPath);
     });
@@ -95,7 +98,7 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
   const rotated = await listRotatedLogs(path);
   const target = `${path}.${makeStamp(clock.now(), rotated.at(-1)?.stamp)}`;
   // First, as kubelet: the number of files has no moment above its limit.
-  await removeExcess(options, rotated);
+  await removeExcess(options, path, rotated);
   await rename(path, target);
   try {
     await runtime.reopenContainerLog({ containerId: id }, signal);
@@ -117,12 +120,17 @@ export async function removeLogs(path: string): Promise<void> {
  * Before another log is rotated, removes the oldest ones: those above the number of files, and those above their total
  * size.
  */
-async function removeExcess({ maxFiles, maxBytes }: LogRotationOptions, rotated: readonly RotatedLog[]): Promise<void> {
+async function removeExcess(
+  { maxFiles, maxBytes, removed }: LogRotationOptions,
+  path: string,
+  rotated: readonly RotatedLog[],
+): Promise<void> {
   let bytes = 0;
-  for (const [index, { path: file }] of rotated.toReversed().entries()) {
+  for (const [index, { path: file, stamp }] of rotated.toReversed().entries()) {
     bytes += (await lstat(file).catch(() => undefined))?.size ?? 0;
     const plain = file.endsWith(COMPRESSED) ? file.slice(0, -COMPRESSED.length) : file;
     if (index < maxFiles - 2 && bytes <= maxFiles * maxBytes) continue;
+    removed.add(path, stamp);
     // Without the unfinished file, its compression fails at the end.
     for (const suffix of ["", COMPRESSED, UNFINISHED]) await rm(`${plain}${suffix}`, { force: true });
   }

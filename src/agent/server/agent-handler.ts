@@ -8,10 +8,12 @@ import type { Authenticator } from "../../auth/user.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { errorResponse, jsonResponse, textResponse } from "../../http/respond.ts";
 import { SHARED_PATH } from "../../http/tunnel/shared-connection.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { currentSpan } from "../../tracing/span.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
 import { LogChanges } from "../logs/log-changes.ts";
+import { RemovedLogs } from "../logs/removed-logs.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { Figures } from "../stats/figures.ts";
@@ -44,6 +46,8 @@ export interface AgentHandlerOptions {
   readonly configz: unknown;
   /** Serve container logs, streams into containers, the pods of the runtime and the configuration. */
   readonly debugging: boolean;
+  /** Undefined: logs are not rotated. */
+  readonly removedLogs?: RemovedLogs | undefined;
   /** Whether clients may select one stream of a container's log. */
   readonly splitLogs?: boolean | undefined;
   /** A stream without data in either direction ends after this; 0 or absent: never. */
@@ -96,8 +100,9 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
     );
     endpoints.redirect("/runningpods");
     const { pods, clock, splitLogs = false } = options;
+    const removedLogs = options.removedLogs ?? new RemovedLogs(silentLogger);
     endpoints.service("/containerLogs", "/{namespace}/{pod}/{container}", (request, params) =>
-      serveContainerLogs({ pods, clock, logChanges, splitLogs }, request, params),
+      serveContainerLogs({ pods, clock, logChanges, removedLogs, splitLogs }, request, params),
     );
     addStreams(endpoints, options);
     addNodePages(endpoints, options);

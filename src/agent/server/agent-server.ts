@@ -15,6 +15,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
+import type { RemovedLogs } from "../logs/removed-logs.ts";
 import type { ReviewMetrics } from "../metrics/review-metrics.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { Figures } from "../stats/figures.ts";
@@ -33,6 +34,7 @@ export interface AgentServerOptions {
   readonly log: Logger;
   readonly ips: readonly string[];
   readonly problems: () => readonly string[];
+  readonly removedLogs?: RemovedLogs | undefined;
   readonly figures?: Figures | undefined;
   /** Undefined: requests are not traced. */
   readonly tracer?: Tracer | undefined;
@@ -94,6 +96,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       problems,
       configz: config.configz,
       debugging,
+      removedLogs: options.removedLogs,
       splitLogs: server.splitLogs,
       streamIdleMs: server.streamIdleMs,
       figures,

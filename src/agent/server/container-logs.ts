@@ -4,6 +4,7 @@ import { bytesResponse, textResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { LogChanges } from "../logs/log-changes.ts";
 import { type LogOptions, type LogSource, readLog } from "../logs/log-reader.ts";
+import type { RemovedLogs } from "../logs/removed-logs.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { PodWorker } from "../pods/worker/pod-worker.ts";
@@ -14,6 +15,7 @@ export interface ContainerLogsOptions {
   readonly pods: PodManager;
   readonly clock: Clock;
   readonly logChanges: LogChanges;
+  readonly removedLogs: RemovedLogs;
   /** The gate PodLogsQuerySplitStreams. */
   readonly splitLogs: boolean;
 }
@@ -30,7 +32,7 @@ class LogError extends Error {
 }
 
 export async function serveContainerLogs(
-  { pods, clock, logChanges: changes, splitLogs }: ContainerLogsOptions,
+  { pods, clock, logChanges: changes, removedLogs: removed, splitLogs }: ContainerLogsOptions,
   request: HttpRequest,
   params: Readonly<Record<string, string>>,
 ): Promise<HttpResponse> {
@@ -47,6 +49,7 @@ export async function serveContainerLogs(
       path: found.logPath,
       clock,
       changes,
+      removed,
       signal: request.signal,
       running: () => worker.observation.containers.some((each) => each.id === found.id && each.state === "running"),
     };

@@ -2,10 +2,12 @@ import { execFileSync } from "node:child_process";
 import { link, mkdir, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
+import { silentLogger } from "../../../std/log/logger.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { LogChanges } from "../../logs/log-changes.ts";
 import { readLog } from "../../logs/log-reader.ts";
+import { RemovedLogs } from "../../logs/removed-logs.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { openLog } from "./regular-file.ts";
 import { addTerminationMessage } from "./termination-message.ts";
@@ -66,7 +68,8 @@ for (const [what, [put, isRead]] of Object.entries(tricks)) {
     const path = join(logs, "pods/pod/c/0.log");
     const changes = new LogChanges(systemClock);
     const { signal } = new AbortController();
-    const source = { path, clock: systemClock, changes, signal, running: () => false };
+    const removed = new RemovedLogs(silentLogger);
+    const source = { path, clock: systemClock, changes, removed, signal, running: () => false };
     const read = async (): Promise<string> => {
       let text = "";
       for await (const chunk of readLog(source, all)) text += Buffer.from(chunk).toString();
