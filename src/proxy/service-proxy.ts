@@ -8,7 +8,7 @@ import type { Node } from "../api/core/node/schema.ts";
 import { serviceKind } from "../api/core/service/kind.ts";
 import type { Service } from "../api/core/service/schema.ts";
 import { endpointSliceKind } from "../api/discovery/endpoint-slice/kind.ts";
-import type { EndpointSlice } from "../api/discovery/endpoint-slice/schema.ts";
+import { type EndpointSlice, TRIGGER_TIME } from "../api/discovery/endpoint-slice/schema.ts";
 import { serviceCIDRKind } from "../api/networking/service-cidr/kind.ts";
 import type { Informer } from "../client/informer/informer.ts";
 import type { SharedInformers } from "../client/informer/shared-informers.ts";
@@ -453,6 +453,6 @@ class RunningProxy implements ServiceProxy {
 
 /** When the pod or service changed that the slice follows, in milliseconds since 1970; undefined when it is unknown. */
 function triggerTime({ metadata }: EndpointSlice): number | undefined {
-  const at = Date.parse(metadata?.annotations?.["endpoints.kubernetes.io/last-change-trigger-time"] ?? "");
+  const at = Date.parse(metadata?.annotations?.[TRIGGER_TIME] ?? "");
   return Number.isNaN(at) ? undefined : at;
 }

@@ -5,7 +5,12 @@ import type { EndpointAddress, Endpoints } from "../../api/core/endpoints/schema
 import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
-import type { Endpoint, EndpointPort, EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
+import {
+  type Endpoint,
+  type EndpointPort,
+  type EndpointSlice,
+  TRIGGER_TIME,
+} from "../../api/discovery/endpoint-slice/schema.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Informer } from "../../client/informer/informer.ts";
 import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
@@ -28,7 +33,6 @@ import { type AddressType, endpointKey, isSameEndpoint, portsKey } from "./slice
 import { MirroringMetrics } from "./slice-metrics.ts";
 import { MANAGED_BY, slicePrefix } from "./slice-reconciler.ts";
 import { keyOfService, SERVICE_NAME, SliceTracker, serviceNameOf } from "./slice-tracker.ts";
-import { TRIGGER_TIME } from "./trigger-times.ts";
 
 const CONTROLLER = "endpointslicemirroring-controller.k8s.io";
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";

@@ -1,11 +1,7 @@
-/**
- * The annotation `endpoints.kubernetes.io/last-change-trigger-time`: when the change of a pod or service happened that
- * an update of endpoints follows. Its precision is seconds, that of the timestamps it comes from.
- */
+/** The time of `TRIGGER_TIME`: its precision is seconds, that of the timestamps it comes from. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Service } from "../../api/core/service/schema.ts";
-
-export const TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time";
+import { TRIGGER_TIME } from "../../api/discovery/endpoint-slice/schema.ts";
 
 interface ServiceTimes {
   readonly service: string;

@@ -72,3 +72,6 @@ export const endpointSlice = object("discovery/v1.EndpointSlice", {
   ports: optional(3, list(endpointPort), { emitEmpty: true }),
 });
 export type EndpointSlice = Infer<typeof endpointSlice>;
+
+/** The annotation with the time of the change of a pod or service that an update of endpoints follows. */
+export const TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time";
