@@ -31,20 +31,10 @@ const V4 = "v4.channel.k8s.io";
 const V5 = "v5.channel.k8s.io";
 const TUNNEL = "SPDY/3.1+portforward.k8s.io";
 /** What the runtime's server speaks over WebSocket, as containerd. */
-const CHANNEL_PROTOCOLS = ["", "channel.k8s.io", "base64.channel.k8s.io", V4, "base64.channel.k8s.io"];
+const CHANNEL_PROTOCOLS = ["", "channel.k8s.io", "base64.channel.k8s.io", V4, "v4.base64.channel.k8s.io"];
 /** Of the offers, those that a played runtime negotiates: all but the last. */
 const spdyOffers = [V4, "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io", `${V4}, channel.k8s.io`, "v9"];
-const websocketOffers = [
-  "",
-  "channel.k8s.io",
-  "base64.channel.k8s.io",
-  V4,
-  V5,
-  `${V4}, ${V5}`,
-  `x, ${V4}`,
-  "x",
-  TUNNEL,
-];
+const websocketOffers = [...CHANNEL_PROTOCOLS, V5, `${V4}, ${V5}`, `${V5}, ${V4}`, `x, ${V4}`, "x", TUNNEL];
 
 const dimensions = {
   place: ["agent", "api"],
