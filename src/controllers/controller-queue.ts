@@ -1,5 +1,6 @@
 /** The work queue of a controller. */
 
+import { sharedSlice } from "../std/async/time-slice.ts";
 import { WorkQueue } from "../std/async/work-queue.ts";
 import type { BackoffOptions } from "../std/time/backoff.ts";
 import { isUnanswered } from "./api-errors.ts";
@@ -42,7 +43,12 @@ export function createControllerQueue(
     metrics,
     concurrency: configured ?? workers,
     backoff,
-    work: sync,
+    work: async (key, signal) => {
+      const turn = sharedSlice.yield(clock);
+      if (turn !== undefined) await turn;
+      signal.throwIfAborted();
+      await sync(key, signal);
+    },
     onError: (key, error) => {
       // The queue keeps the earlier one of this time and that of the back-off.
       if (isUnanswered(error)) queue.addAfter(key, UNANSWERED_RETRY_MS);

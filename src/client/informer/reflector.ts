@@ -1,5 +1,6 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
+import { sharedSlice } from "../../std/async/time-slice.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
@@ -124,6 +125,9 @@ async function watch<T extends ApiObject>(
       else {
         onEvent({ type: event.type === "DELETED" ? "delete" : "put", object: event.object });
         revision = event.object.metadata?.resourceVersion ?? revision;
+        // The handlers of all informers run in the turn in which their events come.
+        const turn = sharedSlice.yield(clock);
+        if (turn !== undefined) await turn;
       }
     }
     return { revision, healthy: received || clock.monotonic() - start >= WATCH_SHORT_MS };

@@ -9,7 +9,8 @@ import { statefulSetKind } from "../../api/apps/stateful-set/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { replicationControllerKind } from "../../api/core/replication-controller/kind.ts";
-import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
+import type { LabelSelector } from "../../api/meta/label-selector.ts";
+import { matchesLabels, type Requirement, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
@@ -45,6 +46,7 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
     scales: new Scales({ client, observer, kinds, clock }),
   };
   const { scales: _, ...informed } = sources;
+  const requirements = new RequirementCache();
   await using recorder = createEventRecorder({ client, clock, random, log, component: "controllermanager", qps: 0 });
   const onError = (key: string, error: unknown): void =>
     log.v(2)?.info("Failed to sync disruption budget, will retry", { key, error: String(error) });
@@ -104,24 +106,25 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
   /** An absent selector selects nothing, an empty one all pods. */
   async function podsOf({ metadata, spec }: PodDisruptionBudget): Promise<readonly Pod[]> {
     if (spec?.selector === undefined) return [];
-    const requirements = requirementsOf(spec.selector);
+    const parsed = requirements.get(spec.selector);
     const slice = new TimeSlice();
     const selected: Pod[] = [];
     for (const pod of [...pods.list()]) {
       if (pod.metadata?.namespace !== metadata?.namespace) continue;
-      if (matchesLabels(requirements, pod.metadata?.labels)) selected.push(pod);
+      if (matchesLabels(parsed, pod.metadata?.labels)) selected.push(pod);
       // A selector may have thousands of requirements.
       if (slice.isOver) await slice.end();
     }
     return selected;
   }
 
+  /** Each change of a pod is compared with all budgets of its namespace. */
   function budgetsOf({ metadata: { namespace, labels } = {} }: Pod): readonly PodDisruptionBudget[] {
     return [...budgets.list()].filter(
       ({ metadata, spec }) =>
         metadata?.namespace === namespace &&
         spec?.selector !== undefined &&
-        matchesLabels(requirementsOf(spec.selector), labels),
+        matchesLabels(requirements.get(spec.selector), labels),
     );
   }
 
@@ -175,6 +178,20 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
     }),
   );
   await waitForAbort(signal);
+}
+
+/** The requirements of the selectors of cached budgets, which may have thousands. */
+class RequirementCache {
+  readonly #bySelector = new WeakMap<LabelSelector, readonly Requirement[]>();
+
+  get(selector: LabelSelector): readonly Requirement[] {
+    let requirements = this.#bySelector.get(selector);
+    if (requirements === undefined) {
+      requirements = requirementsOf(selector);
+      this.#bySelector.set(selector, requirements);
+    }
+    return requirements;
+  }
 }
 
 /**

@@ -34,8 +34,17 @@ export function addIndexes(indexes: Indexes, added: Iterable<number>): Indexes {
   return mergeIndexes(indexes, intervals);
 }
 
+/** By halves: thousands of pods are looked up in thousands of intervals. */
 export function hasIndex(indexes: Indexes, index: number): boolean {
-  return indexes.some(({ first, last }) => first <= index && index <= last);
+  let low = 0;
+  let high = indexes.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (indexes[middle]!.last < index) low = middle + 1;
+    else high = middle;
+  }
+  const found = indexes[low];
+  return found !== undefined && found.first <= index;
 }
 
 /** Two neighbours stand as `1,2`, more as `1-3`. */

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import t from "tap";
-import { TimeSlice } from "./time-slice.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { systemClock } from "../time/clock.ts";
+import { sharedSlice, TimeSlice } from "./time-slice.ts";
 
 function compute(ms: number): void {
   const began = performance.now();
@@ -42,4 +44,21 @@ t.test("a turn of the event loop has one step of all long computations, which ta
     ["a", "b", "c", "a", "b", "c", "a", "b", "c"],
   );
   t.equal(new Set(steps.map(({ turn }) => turn)).size, steps.length, JSON.stringify(steps));
+});
+
+t.test("work that starts many times in a turn of the event loop continues in others when it takes long", async (t) => {
+  await nextTurn();
+  let turns = 0;
+  for (let piece = 0; piece < 4; piece++) {
+    const turn = sharedSlice.yield(systemClock);
+    if (turn !== undefined) turns++;
+    await turn;
+    compute(25);
+  }
+  t.equal(turns, 3);
+  const clock = new FakeClock();
+  for (let piece = 0; piece < 2; piece++) {
+    t.equal(sharedSlice.yield(clock), undefined, "simulated time stands still");
+    compute(25);
+  }
 });

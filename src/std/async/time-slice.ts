@@ -1,8 +1,11 @@
 import { Fifo } from "../collections/fifo.ts";
-import { systemClock } from "../time/clock.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
 
 /** The time of computing after which other requests proceed, in milliseconds. */
 const SLICE_MS = 5;
+
+/** The time of many short pieces of work in one turn after which the next waits for another, in milliseconds. */
+const SHARED_MS = 20;
 
 /** To decode more takes so long that it is a step with a turn of its own. */
 export const LARGE_BYTES = 64 * 1024;
@@ -62,3 +65,37 @@ class LongTurns {
 
 /** One queue per thread: the event loop belongs to the thread, and all servers of a process share its turns. */
 const longTurns = new LongTurns();
+
+/**
+ * Divides the turns of work that is small each time but starts many times in one turn: an event of a watch may start
+ * the syncs of several objects in several controllers.
+ */
+class SharedSlice {
+  /** When the first piece of work of the present turn began. */
+  #began: { readonly clock: Clock; readonly at: number } | undefined;
+
+  /**
+   * Waits for a turn of the event loop when the work of this turn has taken long enough; otherwise undefined. By the
+   * clock of the work: in simulated time its order does not depend on the load of the machine.
+   */
+  yield(clock: Clock): Promise<void> | undefined {
+    if (this.#began?.clock !== clock) {
+      this.#begin(clock);
+      return undefined;
+    }
+    return clock.monotonic() - this.#began.at >= SHARED_MS
+      ? longTurns.next().then(() => this.#begin(clock))
+      : undefined;
+  }
+
+  #begin(clock: Clock): void {
+    this.#began = { clock, at: clock.monotonic() };
+    setImmediate(this.#reset);
+  }
+
+  readonly #reset = (): void => {
+    this.#began = undefined;
+  };
+}
+
+export const sharedSlice = new SharedSlice();
