@@ -33,13 +33,23 @@ export async function findCountedKinds(
   client: Client,
   signal: AbortSignal,
 ): Promise<readonly CountedKind[]> {
-  const isNeeded = ({ evaluator }: CountedKind): boolean => resources.some((resource) => evaluator.counts(resource));
-  const matching = builtin.filter(isNeeded);
-  const mayBeCustom = (resource: string): boolean =>
-    /^count\/[^.]+\..+/.test(resource) && !builtin.some(({ evaluator }) => evaluator.counts(resource));
-  if (!resources.some(mayBeCustom)) return matching;
+  const slice = new TimeSlice();
+  const unknown = new Set(resources.filter((resource) => /^count\/[^.]+\..+/.test(resource)));
+  const counting = async (kinds: readonly CountedKind[]): Promise<readonly CountedKind[]> => {
+    const matching: CountedKind[] = [];
+    for (const counted of kinds) {
+      // A quota may limit thousands of resources, each of which is compared with each kind.
+      if (slice.isOver) await slice.end();
+      const counts = resources.filter((resource) => counted.evaluator.counts(resource));
+      if (counts.length > 0) matching.push(counted);
+      for (const resource of counts) unknown.delete(resource);
+    }
+    return matching;
+  };
+  const matching = await counting(builtin);
+  if (unknown.size === 0) return matching;
   const custom = await customContentKinds(client, signal);
-  return [...matching, ...custom.flatMap(toCountedKinds).filter(isNeeded)];
+  return [...matching, ...(await counting(custom.flatMap(toCountedKinds)))];
 }
 
 function toCountedKinds(kind: Kind): readonly CountedKind[] {
@@ -69,6 +79,7 @@ export async function calculateUsage(
   const used = new Map<string, Quantity>();
   const slice = new TimeSlice();
   for (const { kind, evaluator } of kinds) {
+    if (slice.isOver) await slice.end();
     const resources = new Set(limited.filter((resource) => evaluator.counts(resource)));
     if (resources.size === 0) continue;
     for (const resource of resources) if (!used.has(resource)) used.set(resource, ZERO);

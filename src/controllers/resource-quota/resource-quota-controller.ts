@@ -3,6 +3,7 @@
  * objects; this controller subtracts deleted ones and charges for requests that failed.
  */
 
+import type { Evaluator } from "../../admission/plugins/resource-quota/evaluator.ts";
 import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
 import {
@@ -15,6 +16,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
@@ -43,11 +45,11 @@ export async function runResourceQuotaController(deps: ControllerDeps): Promise<
   const { observer: client, clock, random, log, signal } = deps;
   const builtin = countedBuiltinKinds(deps.kinds);
   await using quotas = startInformer({ client, clock, random, log, kind: resourceQuotaKind }, signal);
+  const counted = new CountedQuotas();
   await using watches = new QuotaMonitor(deps, (namespace, { evaluator }) => {
     for (const quota of quotas.list()) {
       if (namespace !== "" && quota.metadata?.namespace !== namespace) continue;
-      if (limitedResources(quota).some((resource) => evaluator.counts(resource)))
-        queue.addAfter(keyOf(quota), DELETION_DELAY_MS);
+      if (counted.has(quota, evaluator)) queue.addAfter(keyOf(quota), DELETION_DELAY_MS);
     }
   });
   await using queue = createControllerQueue(deps, {
@@ -93,6 +95,25 @@ function keyOf({ metadata }: ResourceQuota): string {
   return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 }
 
+/** Whether quotas count objects of an evaluator: computed once, since a quota may limit thousands. */
+class CountedQuotas {
+  readonly #byQuota = new WeakMap<ResourceQuota, Map<Evaluator, boolean>>();
+
+  has(quota: ResourceQuota, evaluator: Evaluator): boolean {
+    let known = this.#byQuota.get(quota);
+    if (known === undefined) {
+      known = new Map();
+      this.#byQuota.set(quota, known);
+    }
+    let counts = known.get(evaluator);
+    if (counts === undefined) {
+      counts = limitedResources(quota).some((resource) => evaluator.counts(resource));
+      known.set(evaluator, counts);
+    }
+    return counts;
+  }
+}
+
 function limitedResources({ spec }: ResourceQuota): readonly string[] {
   return Object.keys(spec?.hard ?? {});
 }
@@ -111,13 +132,19 @@ async function syncQuota(
   const query = { namespace, fieldSelector: `metadata.name=${name}` };
   const [quota] = (await observer.list(resourceQuotaKind, query, signal)).items;
   if (quota === undefined) return true;
+  // Each step reads all resources that the quota limits, which may be thousands.
+  const slice = new TimeSlice();
+  await slice.yield();
   const kinds = await findCountedKinds(limitedResources(quota), builtin, observer, signal);
+  await slice.yield();
   let { used, failure } = await currentUsage(quota, kinds, deps, signal);
+  await slice.yield();
   if (isLower(used, parseResourceList(quota.status?.used))) {
     await clock.sleep(SETTLE_MS, signal);
     ({ used, failure } = await currentUsage(quota, kinds, deps, signal));
   }
-  const isWritten = await writeStatus(client, quota, used, signal);
+  await slice.yield();
+  const isWritten = await writeStatus(client, quota, used, slice, signal);
   if (failure !== undefined) throw failure.error;
   return isWritten;
 }
@@ -127,13 +154,15 @@ async function writeStatus(
   client: Client,
   quota: ResourceQuota,
   used: ResourceQuantities,
+  slice: TimeSlice,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const hard = parseResourceList(quota.spec?.hard);
-  const status = {
-    hard: formatResourceList(hard),
-    used: formatResourceList(filterResources(used, (resource) => hard.has(resource))),
-  };
+  const limits = parseResourceList(quota.spec?.hard);
+  await slice.yield();
+  const hard = formatResourceList(limits);
+  await slice.yield();
+  const status = { hard, used: formatResourceList(filterResources(used, (resource) => limits.has(resource))) };
+  await slice.yield();
   if (deepEqual(status, { hard: quota.status?.hard ?? {}, used: quota.status?.used ?? {} })) return true;
   try {
     await client.updateStatus(resourceQuotaKind, { ...quota, status }, signal);

@@ -6,6 +6,7 @@
 import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
 import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
 import { conflict, StatusError } from "../../../api/status.ts";
+import { TimeSlice } from "../../../std/async/time-slice.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type AdmissionRequest, metadataOf } from "../../chain/attributes.ts";
 import type { ObjectReader, ObjectWriter } from "../../chain/plugin.ts";
@@ -82,7 +83,7 @@ export class QuotaCharger {
     let waiting = batch;
     let quotas = await reader.list(resourceQuotaKind, namespace, stopping);
     for (let attempt = 1; waiting.length > 0; attempt++) {
-      const { charged, after } = checkBatch(quotas, waiting, limited);
+      const { charged, after } = await checkBatch(quotas, waiting, limited);
       const conflicts = await this.#write(quotas, after);
       if (conflicts.length === 0 || charged.length === 0) {
         for (const waiter of charged) waiter.settle();
@@ -122,15 +123,17 @@ export class QuotaCharger {
 class QuotaConflict extends Error {}
 
 /** Checks each request against the usage that includes the ones before it. Settles requests that need no write. */
-function checkBatch(
+async function checkBatch(
   quotas: readonly ResourceQuota[],
   waiters: readonly Waiter[],
   limited: readonly LimitedResource[],
-): { readonly charged: readonly Waiter[]; readonly after: readonly ResourceQuota[] } {
+): Promise<{ readonly charged: readonly Waiter[]; readonly after: readonly ResourceQuota[] }> {
   let after = quotas;
+  const slice = new TimeSlice();
   const charged: Waiter[] = [];
   for (const waiter of waiters) {
     const { request, evaluator } = waiter;
+    if (slice.isOver) await slice.end();
     try {
       const next = checkRequest(after, request, evaluator, limited);
       if (request.dryRun || next.every((quota, i) => quota === after[i])) waiter.settle();

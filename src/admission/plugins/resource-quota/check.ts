@@ -11,6 +11,7 @@ import {
   resourcesText,
   subtractResources,
 } from "../../../api/core/resources/quantities.ts";
+import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import { StatusError } from "../../../api/status.ts";
@@ -43,16 +44,14 @@ export function checkRequest(
 /** Whether the quota limits resources of such objects and its scopes match this one. */
 export function appliesTo(quota: ResourceQuota, object: ApiObject, evaluator: Evaluator): boolean {
   return (
-    limitedResourcesOf(quota, evaluator).length > 0 &&
+    Object.keys(quota.status?.hard ?? {}).some((name) => evaluator.counts(name)) &&
     scopesOf(quota).every((scope) => evaluator.matchesScope(scope, object))
   );
 }
 
 /** A quota without status does not limit anything yet. */
 function limitedResourcesOf({ status }: ResourceQuota, evaluator: Evaluator): readonly string[] {
-  return Object.keys(status?.hard ?? {})
-    .filter((name) => evaluator.counts(name))
-    .sort();
+  return Object.keys(status?.hard ?? {}).filter((name) => evaluator.counts(name));
 }
 
 function checkState(quota: ResourceQuota, request: AdmissionRequest, object: ApiObject, evaluator: Evaluator): void {
@@ -61,7 +60,7 @@ function checkState(quota: ResourceQuota, request: AdmissionRequest, object: Api
   const missing = evaluator.missing?.(object, resources);
   if (missing !== undefined) throw newForbidden(request, `failed quota: ${name}: ${missing}`);
   if (resources.every((resource) => quota.status?.used?.[resource] !== undefined)) return;
-  throw newForbidden(request, `status unknown for quota: ${name}, resources: ${resources.join(",")}`);
+  throw newForbidden(request, `status unknown for quota: ${name}, resources: ${resources.toSorted().join(",")}`);
 }
 
 /**
@@ -111,18 +110,28 @@ function checkCovered(
   }
 }
 
+/** Parses only the quantities that the request changes: a quota may limit thousands of resources. */
 function chargeQuota(quota: ResourceQuota, change: ResourceQuantities, request: AdmissionRequest): ResourceQuota {
-  const hard = parseResourceList(quota.status?.hard);
-  const used = parseResourceList(quota.status?.used);
-  const requested = filterResources(change, (name) => hard.has(name));
+  const { hard: limits = {}, used: usage = {} } = quota.status ?? {};
+  const requested = filterResources(change, (name) => Object.hasOwn(limits, name));
   if (requested.size === 0) return quota;
+  const hard = parseResourceList(pickMembers(limits, requested));
+  const used = parseResourceList(pickMembers(usage, requested));
   const after = addResources(used, requested);
-  const isExceeded = (name: string): boolean =>
-    requested.has(name) && (after.get(name)?.nanos ?? 0n) > (hard.get(name)?.nanos ?? 0n);
+  const isExceeded = (name: string): boolean => (after.get(name)?.nanos ?? 0n) > (hard.get(name)?.nanos ?? 0n);
   const exceeded = (amounts: ResourceQuantities): string => resourcesText(filterResources(amounts, isExceeded));
   if ([...requested.keys()].some(isExceeded)) {
     const parts = `requested: ${exceeded(requested)}, used: ${exceeded(used)}, limited: ${exceeded(hard)}`;
     throw newForbidden(request, `exceeded quota: ${metadataOf(quota).name}, ${parts}`);
   }
-  return { ...quota, status: { ...quota.status, used: formatResourceList(after) } };
+  return { ...quota, status: { ...quota.status, used: { ...usage, ...formatResourceList(after) } } };
+}
+
+function pickMembers(list: ResourceList, names: ResourceQuantities): ResourceList {
+  const members: [string, string][] = [];
+  for (const name of names.keys()) {
+    const text = Object.hasOwn(list, name) ? list[name] : undefined;
+    if (text !== undefined) members.push([name, text]);
+  }
+  return Object.fromEntries(members);
 }
