@@ -109,7 +109,7 @@ class DaemonSetController implements Disposable {
     this.#deps = deps;
     this.#caches = caches;
     this.#owners = new OwnerLookup(daemonSetKind, caches.daemonSets, ({ spec }) => spec?.selector);
-    this.#podControl = createPodControl(deps.client, caches.recorder);
+    this.#podControl = createPodControl(deps.client, caches.recorder, deps.clock);
     this.#expectations = new Expectations(deps.clock);
     this.#failedPods = new FailedPodsBackoff(deps.clock);
     this.#timers = new KeyTimers(deps.clock, (key) => this.queue?.add(key));

@@ -95,7 +95,7 @@ class JobController {
   constructor(deps: ControllerDeps, caches: Caches) {
     this.#deps = deps;
     this.#caches = caches;
-    this.#podControl = createPodControl(deps.client, caches.recorder);
+    this.#podControl = createPodControl(deps.client, caches.recorder, deps.clock);
     this.#expectations = new Expectations(deps.clock);
     this.#metrics = createJobMetrics(deps.registry);
   }

@@ -133,7 +133,7 @@ class ReplicaController<T extends ReplicaOwner> implements Disposable {
     this.#deps = deps;
     this.#type = type;
     this.#caches = caches;
-    this.#podControl = createPodControl(deps.client, caches.recorder);
+    this.#podControl = createPodControl(deps.client, caches.recorder, deps.clock);
     this.#expectations = new Expectations(deps.clock);
     this.#ageRatio = deletionAgeRatio(deps.registry);
     this.#timers = new KeyTimers(deps.clock, (key) => this.queue?.add(key));

@@ -6,6 +6,8 @@ import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
+import { sharedSlice } from "../../std/async/time-slice.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import { controllerReference, objectReference } from "./object-keys.ts";
 
@@ -18,9 +20,12 @@ export interface PodControl {
   delete(pod: Pod, owner: ApiObject, signal: AbortSignal): Promise<void>;
 }
 
-export function createPodControl(client: Client, recorder: EventRecorder): PodControl {
+/** Pods are created and deleted in batches, of which each request takes some of the turn in which it begins. */
+export function createPodControl(client: Client, recorder: EventRecorder, clock: Clock): PodControl {
   return {
     async create(template, owner, signal, generateName) {
+      const turn = sharedSlice.yield(clock);
+      if (turn !== undefined) await turn;
       try {
         const { metadata } = await client.create(podKind, podFromTemplate(template, owner, generateName), signal);
         recorder.record(objectReference(owner), "Normal", "SuccessfulCreate", `Created pod: ${metadata?.name}`);
@@ -34,6 +39,8 @@ export function createPodControl(client: Client, recorder: EventRecorder): PodCo
     },
     async delete({ metadata }, owner, signal) {
       const { name = "", namespace } = metadata ?? {};
+      const turn = sharedSlice.yield(clock);
+      if (turn !== undefined) await turn;
       try {
         await client.delete(podKind, { name, namespace }, {}, signal);
         recorder.record(objectReference(owner), "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
