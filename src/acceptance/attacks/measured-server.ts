@@ -56,8 +56,14 @@ export interface MeasuredServer extends AsyncDisposable {
 // biome-ignore lint/suspicious/noExplicitAny: tests read objects of every kind
 type CreatedObject = any;
 
-/** Starts a server in `directory`, with the users `admin`, who may do everything, and `owner`, who may do nothing. */
-export async function startMeasuredServer(directory: string): Promise<MeasuredServer> {
+/**
+ * Starts a server in `directory`, with the users `admin`, who may do everything, and `owner`, who may do nothing.
+ * `moreFlags` are added to the command line.
+ */
+export async function startMeasuredServer(
+  directory: string,
+  moreFlags: readonly string[] = [],
+): Promise<MeasuredServer> {
   const port = await freePort();
   writeFileSync(join(directory, "tokens"), "admin,admin,1,system:masters\nowner,owner,2\n");
   const flags = [
@@ -70,6 +76,7 @@ export async function startMeasuredServer(directory: string): Promise<MeasuredSe
     // Else the request may compute in a thread that neither the probe nor `busyMs` meets.
     "--workers=1",
     "--disable-admission-plugins=ServiceAccount",
+    ...moreFlags,
   ];
   // The young generation of the bundle, whose garbage counts as memory of the request.
   const semiSpace = ["--min-semi-space-size=4", "--max-semi-space-size=4"];
