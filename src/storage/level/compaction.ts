@@ -1,6 +1,9 @@
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { Revision } from "../store.ts";
 import type { Database, Operation } from "./database.ts";
 import { COMPACTED_KEY, LOG_RANGE, logKey, revisionOf, versionKey } from "./keys.ts";
+import { readHead } from "./mvcc.ts";
 import { decodeLogEntry, decodeVersion, encodeNumber } from "./record.ts";
 
 /** Deletions per batch. */
@@ -20,10 +23,25 @@ const CHUNK_OPERATIONS = 2000;
 export async function compactBefore(database: Database, before: Revision): Promise<void> {
   await database.write([{ type: "put", key: COMPACTED_KEY, value: encodeNumber(COMPACTED_KEY, before) }]);
   let operations: Operation[] = [];
+  const slice = new TimeSlice();
   const bounds = { gte: LOG_RANGE.gte, lt: logKey((before + 1) as Revision) };
   for await (const chunk of database.entries(bounds)) {
-    for (const [bytes, record] of chunk) {
-      operations.push(...deletionsOf(database, bytes, record));
+    const entries = chunk.map(([bytes, record]) => ({
+      bytes,
+      revision: revisionOf(bytes),
+      ...decodeLogEntry(bytes, record),
+    }));
+    const replaced = new Set(entries.map(({ previous }) => previous));
+    for (const { bytes, revision, key, previous } of entries) {
+      operations.push({ type: "del", key: bytes });
+      if (previous !== 0) operations.push({ type: "del", key: versionKey(key, previous) });
+      // A version that another one replaced is a value, and is deleted with the entry of that one.
+      const found = !replaced.has(revision) && isDeletion(database, key, revision);
+      if (found instanceof Promise ? await found : found) {
+        operations.push({ type: "del", key: versionKey(key, revision) });
+      }
+      const turn = slice.yield();
+      if (turn !== undefined) await turn;
       if (operations.length < CHUNK_OPERATIONS) continue;
       await database.write(operations);
       operations = [];
@@ -32,14 +50,15 @@ export async function compactBefore(database: Database, before: Revision): Promi
   await database.write(operations);
 }
 
-function deletionsOf(database: Database, bytes: Buffer, record: Buffer): Operation[] {
-  const { key, previous } = decodeLogEntry(bytes, record);
-  const deletions: Operation[] = [{ type: "del", key: bytes }];
-  if (previous !== 0) deletions.push({ type: "del", key: versionKey(key, previous) });
-  const version = versionKey(key, revisionOf(bytes));
-  const stored = database.get(version);
-  if (stored !== undefined && decodeVersion(version, stored).value === undefined) {
-    deletions.push({ type: "del", key: version });
-  }
-  return deletions;
+/** Whether the key was deleted at the revision. */
+function isDeletion(database: Database, key: string, revision: Revision): MaybePromise<boolean> {
+  const head = readHead(database, key);
+  // It has had a value ever since. The head is small; the version has the whole value.
+  if (head !== undefined && head.created <= revision) return false;
+  return isDeletionVersion(database, versionKey(key, revision));
+}
+
+async function isDeletionVersion(database: Database, version: Buffer): Promise<boolean> {
+  const stored = await database.read(version);
+  return stored !== undefined && decodeVersion(version, stored).value === undefined;
 }

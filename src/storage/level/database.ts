@@ -88,13 +88,27 @@ export class Database {
   }
 
   get(key: Buffer): Buffer | undefined {
-    if (this.#verifier?.damage !== undefined)
-      this.#verifier.check({ gte: key, lt: Buffer.concat([key, Buffer.of(0)]) });
+    this.#checkDamage(key);
     try {
       return this.#level.getSync(key);
     } catch (cause) {
       throw toStoreError(`Cannot read the embedded store in "${this.#path}"`, cause);
     }
+  }
+
+  /** As `get`, in LevelDB's threads, and without a place in its cache: for what is read once and may be large. */
+  async read(key: Buffer): Promise<Buffer | undefined> {
+    this.#checkDamage(key);
+    try {
+      return await this.#level.get(key, { fillCache: false });
+    } catch (cause) {
+      throw toStoreError(`Cannot read the embedded store in "${this.#path}"`, cause);
+    }
+  }
+
+  #checkDamage(key: Buffer): void {
+    if (this.#verifier?.damage === undefined) return;
+    this.#verifier.check({ gte: key, lt: Buffer.concat([key, Buffer.of(0)]) });
   }
 
   /** Chunks of entries in key order, from one consistent snapshot. */
