@@ -134,7 +134,7 @@ damage: packages ## damage each file of the embedded store in thousands of ways,
 .PHONY: attacks
 attacks: packages ## send long lists in every field, and the costliest requests; prints the longest stalls; half an hour
 	@SVC_ATTACKS=all node src/acceptance/attacks/stalls.test.ts
-	@SVC_ATTACKS=all node src/acceptance/attacks/controllers.test.ts
+	@SVC_ATTACKS=all node src/acceptance/attacks/controller-stalls.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/long-lists.test.ts
 
 .PHONY: mutants

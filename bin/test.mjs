@@ -24,6 +24,7 @@ const longTests = [
   "container-logs",
   "container-logs-load",
   "controller-faults",
+  "controller-stalls",
   "failing-disk",
   "csi",
   "faults",

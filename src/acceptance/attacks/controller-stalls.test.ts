@@ -14,9 +14,9 @@ const BATCH = "/apis/batch/v1/namespaces/default";
 const STALL_MS_MAX = 800;
 const all = process.env.SVC_ATTACKS === "all";
 /** Until the controllers have processed an object; of the sample they process several at once. */
-const SETTLE_MS = all ? 5000 : 100;
-/** The services and their pod. */
-const SAMPLE = 5;
+const SETTLE_MS = all ? 5000 : 50;
+/** A service and its pod. */
+const SAMPLE = [2, 5] as const;
 
 interface ControllerCase {
   readonly what: string;
@@ -155,7 +155,7 @@ t.test("controllers process the costliest objects in short turns", { timeout: 60
   await server.create("/api/v1/nodes", { metadata: { name: "n" } });
   await sleep(SETTLE_MS);
   const rows: string[] = [];
-  for (const each of all ? cases : cases.slice(0, SAMPLE)) {
+  for (const each of all ? cases : cases.slice(...SAMPLE)) {
     const [{ status, text }, { ms, heapMiB, residentMiB }] = await server.measure(async () => await send(server, each));
     t.ok(status < 300, `${each.what}: ${status} ${status < 300 ? "" : text.slice(0, 300)}`);
     t.ok(ms < STALL_MS_MAX, `${each.what}: ${Math.round(ms)} ms`);
