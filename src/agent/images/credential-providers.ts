@@ -220,14 +220,16 @@ class Plugin {
     if (account === undefined) throw new Error(`service account ${namespace}/${name} not found`);
     const { annotations = {}, uid = "" } = account.metadata ?? {};
     const required = attributes.requiredServiceAccountAnnotationKeys ?? [];
-    const missing = required.filter((key) => annotations[key] === undefined);
+    const missing = required.filter((key) => !Object.hasOwn(annotations, key));
     if (missing.length > 0) {
       const fields = { provider: this.#provider.name, account: `${namespace}/${name}`, missing: missing.join(", ") };
       this.#options.log.v(5)?.info("Service account lacks annotations that a credential provider needs", fields);
       return undefined;
     }
     const keys = [...required, ...(attributes.optionalServiceAccountAnnotationKeys ?? [])].sort();
-    const selected = keys.flatMap((key) => (annotations[key] === undefined ? [] : [[key, annotations[key]] as const]));
+    const selected = keys.flatMap((key) =>
+      Object.hasOwn(annotations, key) ? [[key, annotations[key]!] as const] : [],
+    );
     const key = JSON.stringify([namespace, name, uid, selected]);
     return { key, request: { serviceAccountAnnotations: Object.fromEntries(selected) } };
   }

@@ -18,6 +18,11 @@ export function setMember(target: Record<string, unknown>, name: string, value: 
   } else target[name] = value;
 }
 
+/** An own member; undefined when there is none. Every object inherits others, such as `constructor`. */
+export function getMember<T>(from: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
+  return from !== undefined && Object.hasOwn(from, name) ? from[name] : undefined;
+}
+
 /** A copy that may be changed, as `JSON.parse` would return the value's text: without members that are undefined. */
 export function copyJson(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyJson);

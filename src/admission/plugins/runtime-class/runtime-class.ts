@@ -8,6 +8,7 @@ import { resourceList } from "../../../api/core/resources/schema.ts";
 import { runtimeClassKind } from "../../../api/node/runtime-class/kind.ts";
 import type { RuntimeClass } from "../../../api/node/runtime-class/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { type AdmissionRequest, matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, ObjectReader } from "../../chain/plugin.ts";
 
@@ -67,7 +68,7 @@ async function findClass(
 function applyScheduling(spec: PodSpec, found: RuntimeClass | undefined, request: AdmissionRequest): PodSpec {
   const { nodeSelector = {}, tolerations = [] } = found?.scheduling ?? {};
   for (const [label, value] of Object.entries(nodeSelector)) {
-    const own = spec.nodeSelector?.[label];
+    const own = getMember(spec.nodeSelector, label);
     if (own === undefined || own === value) continue;
     const pods = `pod.spec.nodeSelector[${label}] = ${own}`;
     throw newForbidden(request, `conflict: runtimeClass.scheduling.nodeSelector[${label}] = ${value}; ${pods}`);

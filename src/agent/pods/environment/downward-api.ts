@@ -3,6 +3,7 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ResourceFieldSelector } from "../../../api/core/references/field-selectors.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { allContainers } from "../pod-fields.ts";
 import { divideRoundingUp, parseNanos } from "../resources/quantities.ts";
 
@@ -18,7 +19,7 @@ const subscript = /^metadata\.(labels|annotations)\['(.+)'\]$/;
 export function resolveFieldRef(pod: Pod, path: string, node: NodeInfo, podIps: readonly string[]): string {
   const found = subscript.exec(path);
   if (found !== null) {
-    return pod.metadata?.[found[1] as "labels" | "annotations"]?.[found[2] ?? ""] ?? "";
+    return getMember(pod.metadata?.[found[1] as "labels" | "annotations"], found[2] ?? "") ?? "";
   }
   switch (path) {
     case "metadata.name":
@@ -72,7 +73,7 @@ export function resolveResourceFieldRef(
     throw new Error(`unsupported container resource : ${reference.resource}`);
   }
   const divisor = reference.divisor === undefined || parseNanos(reference.divisor) === 0n ? "1" : reference.divisor;
-  const quantity = named.resources?.[list]?.[name];
+  const quantity = getMember(named.resources?.[list], name);
   // Without a limit, the limit is the node's allocatable resources.
   const value = quantity ?? (list === "limits" ? allocatable(name, node) : "0");
   return String(divideRoundingUp(parseNanos(value), parseNanos(divisor)));

@@ -66,4 +66,7 @@ t.test("makeEnvironment() reads every source in order", async (t) => {
   });
   await t.rejects(missing({ secretKeyRef: { name: "none", key: "k" } }), { message: 'secret "none" not found' });
   await t.rejects(missing({ fieldRef: { fieldPath: "spec.nonsense" } }), /unsupported fieldPath/);
+  await t.rejects(missing({ configMapKeyRef: { name: "m", key: "constructor" } }), /couldn't find key constructor/);
+  const label = await missing({ fieldRef: { fieldPath: "metadata.labels['constructor']" } });
+  t.equal(label.get("X"), "", "objects inherit a member of that name");
 });

@@ -5,6 +5,7 @@
 import type { Container, EnvVar } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Service } from "../../../api/core/service/schema.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { podNamespace } from "../pod-fields.ts";
 import { type NodeInfo, resolveFieldRef, resolveResourceFieldRef } from "./downward-api.ts";
 import { expand } from "./expansion.ts";
@@ -74,7 +75,7 @@ async function resolveValue(
   const [kind, label] =
     from.configMapKeyRef === undefined ? (["secret", "Secret"] as const) : (["configMap", "ConfigMap"] as const);
   const found = await input.sources[kind](namespace, selector.name ?? "");
-  const value = found?.[selector.key];
+  const value = getMember(found, selector.key);
   if (value !== undefined || selector.optional === true) return value;
   if (found === undefined) throw new Error(`${label.toLowerCase()} "${selector.name}" not found`);
   throw new Error(`couldn't find key ${selector.key} in ${label} ${namespace}/${selector.name}`);

@@ -7,6 +7,7 @@ import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
 import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node/schema.ts";
 import type { Client } from "../../../client/client.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
@@ -92,7 +93,7 @@ export class CsiNodeWriter {
     const { client, nodeName: name } = this.#options;
     const { metadata } = await client.get(nodeKind, { name });
     for (const [key, value] of Object.entries(segments)) {
-      const label = metadata?.labels?.[key];
+      const label = getMember(metadata?.labels, key);
       if (label === undefined || label === value) continue;
       throw new Error(
         "error updating node with topology labels: detected topology value collision: " +
@@ -101,7 +102,7 @@ export class CsiNodeWriter {
     }
     const before = metadata?.annotations?.[ID_ANNOTATION];
     const ids = setNodeId(before, driver, id);
-    const labels = Object.entries(segments).filter(([key]) => metadata?.labels?.[key] === undefined);
+    const labels = Object.entries(segments).filter(([key]) => getMember(metadata?.labels, key) === undefined);
     if (ids === before && labels.length === 0) return;
     const annotations = { [ID_ANNOTATION]: ids ?? null };
     const patch = { metadata: { annotations, ...(labels.length > 0 ? { labels: Object.fromEntries(labels) } : {}) } };

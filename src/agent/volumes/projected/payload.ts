@@ -9,6 +9,7 @@ import type {
   ServiceAccountTokenProjection,
   VolumeProjection,
 } from "../../../api/core/volume/schema.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { type NodeInfo, resolveFieldRef, resolveResourceFieldRef } from "../../pods/environment/downward-api.ts";
 import { appContainers, initContainers, podNamespace } from "../../pods/pod-fields.ts";
 import { type FileContent, validatePath } from "./atomic-writer.ts";
@@ -60,7 +61,7 @@ async function readKeyed(context: PayloadContext, source: KeyedSource): Promise<
   }
   for (const { key, path, mode } of source.items) {
     validatePath(path);
-    const bytes = data?.[key];
+    const bytes = getMember(data, key);
     if (bytes !== undefined) files.set(path, { data: bytes, mode: mode ?? source.mode });
     else if (source.optional !== true) {
       throw new Error(

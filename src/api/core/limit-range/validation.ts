@@ -8,6 +8,7 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { isOvercommitAllowed, validateContainerResourceName, validateResourceName } from "../resources/names.ts";
@@ -83,7 +84,7 @@ const ORDER: readonly (readonly [least: List, most: List, blamed: List, shown: L
 function validateOrder(item: LimitRangeItem, name: string, path: string): readonly FieldError[] {
   // Pods have no defaults; another rule rejects the whole list.
   const valueIn = (list: List): string | undefined =>
-    item.type === "Pod" && list.startsWith("default") ? undefined : amountIn(item[list], name);
+    item.type === "Pod" && list.startsWith("default") ? undefined : getMember(item[list], name);
   const errors: FieldError[] = [];
   for (const [least, most, blamed, shown, text] of ORDER) {
     const [low, high] = [valueIn(least), valueIn(most)];
@@ -105,18 +106,13 @@ function validateOrder(item: LimitRangeItem, name: string, path: string): readon
   return errors;
 }
 
-/** Object.hasOwn, because an object also inherits a `constructor`. */
-function amountIn(list: LimitRangeItem[List], name: string): string | undefined {
-  return list !== undefined && Object.hasOwn(list, name) ? list[name] : undefined;
-}
-
 /** The ratio must not exceed that of `max` to `min`. */
 function validateRatio(item: LimitRangeItem, name: string, path: string): readonly FieldError[] {
-  const ratio = amountIn(item.maxLimitRequestRatio, name);
+  const ratio = getMember(item.maxLimitRequestRatio, name);
   if (ratio === undefined) return [];
   const errors: FieldError[] = [];
   if (compareQuantityTexts(ratio, "1") < 0) errors.push(invalidField(path, ratio, `ratio ${ratio} is less than 1`));
-  const [least, most] = [amountIn(item.min, name), amountIn(item.max, name)];
+  const [least, most] = [getMember(item.min, name), getMember(item.max, name)];
   if (least === undefined || most === undefined) return errors;
   const bound = Number(quantityNanos(most)) / Number(quantityNanos(least));
   if (Number(quantityNanos(ratio)) / 1e9 > bound) {

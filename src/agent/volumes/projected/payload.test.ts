@@ -1,0 +1,16 @@
+import t from "tap";
+import { testPod } from "../../../testing/agent/pod-harness.ts";
+import { type PayloadContext, readSecretPayload } from "./payload.ts";
+
+t.test("readSecretPayload() has the named keys only", async (t) => {
+  const secret = async () => ({ user: Buffer.from("eve"), password: Buffer.from("x") });
+  const objects = { secret, configMap: async () => undefined };
+  const context = { pod: testPod("web", {}), objects } as unknown as PayloadContext;
+  const read = (key: string, optional = false) =>
+    readSecretPayload(context, { secretName: "s", optional, items: [{ key, path: "file", mode: 0o400 }] });
+  t.same([...(await read("user"))], [["file", { data: Buffer.from("eve"), mode: 0o400 }]]);
+  for (const key of ["none", "constructor"]) {
+    await t.rejects(read(key), { message: `references non-existent secret key: ${key}` });
+    t.equal((await read(key, true)).size, 0);
+  }
+});
