@@ -5,7 +5,8 @@ import { type PayloadContext, readSecretPayload } from "./payload.ts";
 t.test("readSecretPayload() has the named keys only", async (t) => {
   const secret = async () => ({ user: Buffer.from("eve"), password: Buffer.from("x") });
   const objects = { secret, configMap: async () => undefined };
-  const context = { pod: testPod("web", {}), objects } as unknown as PayloadContext;
+  const node = { name: "n1", ips: [], allocatable: { cpuMillis: 1, memoryBytes: 1, storageBytes: 1 } };
+  const context: PayloadContext = { pod: testPod("web", {}), node, podIps: [], objects, token: async () => "" };
   const read = (key: string, optional = false) =>
     readSecretPayload(context, { secretName: "s", optional, items: [{ key, path: "file", mode: 0o400 }] });
   t.same([...(await read("user"))], [["file", { data: Buffer.from("eve"), mode: 0o400 }]]);
