@@ -62,7 +62,7 @@ test: packages build $(native_binary) $(example) ## run the unit tests, then tho
 	@SVC_KUBECTL=ends node bin/test.mjs unit e2e
 
 .PHONY: unit
-unit: packages ## run the unit tests only; seven minutes
+unit: packages ## run the unit tests only; nine minutes
 	@node bin/test.mjs unit
 
 .PHONY: e2e
