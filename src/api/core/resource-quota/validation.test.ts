@@ -13,3 +13,18 @@ t.test("scopes that are names of JavaScript's object members are unsupported, as
     );
   }
 });
+
+t.test("opposite scopes of a selector are reported with the value of spec.scopes", async (t) => {
+  const matchExpressions = ["BestEffort", "NotBestEffort"].map((scopeName) => ({ scopeName, operator: "Exists" }));
+  for (const scopes of [undefined, ["PriorityClass"]]) {
+    const spec = { ...(scopes && { scopes }), scopeSelector: { matchExpressions } };
+    t.same(validateResourceQuota({ spec } as ResourceQuota), [
+      {
+        type: "FieldValueInvalid",
+        field: "spec.scopeSelector.matchExpressions",
+        badValue: scopes ?? [],
+        detail: "conflicting scopes",
+      },
+    ]);
+  }
+});

@@ -125,7 +125,8 @@ function validateSelector(spec: ResourceQuotaSpec, path: string): readonly Field
         ...validateOperator(requirement, path),
       ];
     }),
-    ...validateOpposites(names, path, scopeSelector),
+    // As in Kubernetes, with the value of another field.
+    ...validateOpposites(names, path, spec.scopes ?? []),
   ];
 }
 

@@ -79,8 +79,8 @@ t.test("validateNonSpecialIp() rejects loopback, link-local and multicast addres
   const cases: readonly (readonly [text: string, problem: RegExp | undefined])[] = [
     ["10.0.0.1", undefined],
     ["2001:db8::1", undefined],
-    ["0.0.0.0", /unspecified/],
-    ["::", /unspecified/],
+    ["0.0.0.0", /^may not be unspecified \(0\.0\.0\.0\)$/],
+    ["::", /^may not be unspecified \(::\)$/],
     ["127.9.9.9", /loopback/],
     ["::1", /loopback/],
     ["169.254.1.1", /link-local range/],

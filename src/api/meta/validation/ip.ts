@@ -47,9 +47,11 @@ export function validateLegacyIp(text: string, path: string): readonly FieldErro
   return parseIp(text) === undefined ? [invalidField(path, text, NO_IP)] : [];
 }
 
+const UNSPECIFIED = "may not be unspecified";
+
 /** Addresses that no endpoint can have, because they mean another host everywhere. */
 const SPECIAL: readonly (readonly [problem: string, ...blocks: readonly Cidr[]])[] = [
-  ["may not be unspecified (0.0.0.0 or ::)", parseBlock("0.0.0.0/32"), parseBlock("::/128")],
+  [UNSPECIFIED, parseBlock("0.0.0.0/32"), parseBlock("::/128")],
   ["may not be in the loopback range (127.0.0.0/8, ::1/128)", parseBlock("127.0.0.0/8"), parseBlock("::1/128")],
   [
     "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
@@ -73,7 +75,7 @@ export function validateNonSpecialIp(text: string, path: string): readonly Field
   const ip = parseIp(text);
   if (ip === undefined) return [invalidField(path, text, "must be a valid IP address")];
   return SPECIAL.filter(([, ...blocks]) => blocks.some((one) => contains(one, ip))).map(([problem]) =>
-    invalidField(path, text, problem),
+    invalidField(path, text, problem === UNSPECIFIED ? `${problem} (${text})` : problem),
   );
 }
 
