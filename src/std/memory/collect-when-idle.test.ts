@@ -97,6 +97,32 @@ t.test("collectGarbageWhenIdle() compacts a fragmented heap with the second coll
   }
 });
 
+t.test("collectGarbageWhenIdle() compacts the heap once after each five seconds of work", async (t) => {
+  const clock = new FakeClock();
+  let cpu = 0;
+  const found: string[] = [];
+  const collect = (options?: { readonly flavor: string }): void => {
+    found.push(options?.flavor ?? "regular");
+    cpu += 3_000;
+  };
+  const memory = () => ({ committed: 100, used: 100 });
+  using _idle = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu, memory });
+  const work = async (...shares: readonly number[]): Promise<readonly string[]> => {
+    found.length = 0;
+    for (const share of [...shares, 0, 0, 0]) {
+      cpu += share * 10_000;
+      await clock.advance(10_000);
+    }
+    return [...found];
+  };
+  t.same(await work(0.4), ["regular", "regular"]);
+  t.same(await work(0.2), ["regular", "last-resort"], "with the work before");
+  t.same(await work(0.2), ["regular", "regular"], "work counts once, and collections do not");
+  t.same(await work(0.8, 0.8), ["regular", "last-resort"]);
+  for (let round = 0; round < 360; round++) await work(0.015);
+  t.notOk((await work(0.2)).includes("last-resort"), "nor does an idle process");
+});
+
 t.test("collectGarbageWhenIdle() cancels its timer when disposed, and starts none without --expose-gc", (t) => {
   const clock = new FakeClock();
   collectGarbageWhenIdle({ clock, collect: () => undefined, cpuMs: () => 0 })[Symbol.dispose]();

@@ -49,6 +49,11 @@ const IDLE_INTERVAL_MS = 600_000;
 const COLLECTIONS = 2;
 /** Committed memory above which the second one compacts the heap, as a multiple of what is live. */
 const FRAGMENTED_MIN = 1.25;
+/**
+ * CPU time of work after which it compacts the heap in any case. A load leaves code, feedback and caches of V8 that only
+ * this collection drops, without free memory that would show it; compiling again costs a small part of that work.
+ */
+const COMPACTION_WORK_MS = 5_000;
 const COMPACTION: Compaction = { type: "major", execution: "sync", flavor: "last-resort" };
 
 /**
@@ -62,6 +67,8 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
   let before = cpuMs();
   let left = COLLECTIONS;
   let hasWorked = false;
+  /** CPU time of the checks that were not idle, since the last compaction. */
+  let workMs = 0;
   let timer: Timer | undefined;
   /** Bytes that were live after the last collection; unknown before the first. */
   let live = 0;
@@ -70,9 +77,13 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
   const isOverCommitted = (): boolean => memory().committed > live * COMMITTED_MAX;
   const isFragmented = (): boolean => memory().committed > live * FRAGMENTED_MIN;
   const check = (): void => {
-    const share = (cpuMs() - before) / CHECK_INTERVAL_MS;
+    const spentMs = cpuMs() - before;
+    const share = spentMs / CHECK_INTERVAL_MS;
     const isIdle = share < IDLE_CPU_SHARE;
-    if (!isIdle) left = COLLECTIONS;
+    if (!isIdle) {
+      left = COLLECTIONS;
+      workMs += spentMs;
+    }
     const isDue = share < BUSY_CPU_SHARE && clock.monotonic() - collectedAt >= intervalMs && isOverCommitted();
     if (share >= WORKING_CPU_SHARE) hasWorked = true;
     // A process whose CPU use is around the limit becomes idle every minute, and each time a collection costs as much.
@@ -82,8 +93,10 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
       if (isIdle && left === COLLECTIONS) onIdle?.();
       if (isIdle) left -= 1;
       if (isIdle) hasWorked = false;
-      if (isIdle && left === 0 && isFragmented()) collect?.(COMPACTION);
-      else collect?.();
+      if (isIdle && left === 0 && (isFragmented() || workMs >= COMPACTION_WORK_MS)) {
+        workMs = 0;
+        collect?.(COMPACTION);
+      } else collect?.();
       // Found at the first use: a program that ends soon does not need it.
       trim ??= findMallocTrim() ?? (() => {});
       trim();
