@@ -50,8 +50,8 @@ const COLLECTIONS = 2;
 /** Committed memory above which the second one compacts the heap, as a multiple of what is live. */
 const FRAGMENTED_MIN = 1.25;
 /**
- * CPU time of work after which it compacts the heap in any case. A load leaves code, feedback and caches of V8 that only
- * this collection drops, without free memory that would show it; compiling again costs a small part of that work.
+ * CPU time of work after which it compacts the heap in any case. A load leaves memory that only this collection frees,
+ * and that does not count as free before it.
  */
 const COMPACTION_WORK_MS = 5_000;
 const COMPACTION: Compaction = { type: "major", execution: "sync", flavor: "last-resort" };
