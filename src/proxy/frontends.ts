@@ -45,6 +45,13 @@ export interface ServiceFrontends {
   readonly clusterIps: readonly string[];
   /** Addresses of endpoints on this node: their packets to themselves need another source. */
   readonly localAddresses: readonly string[];
+  readonly withoutLocal: PortsWithoutLocal;
+}
+
+/** How many ports have the traffic policy Local and endpoints on other nodes only. */
+export interface PortsWithoutLocal {
+  readonly internal: number;
+  readonly external: number;
 }
 
 export interface NodeContext extends NodeView {
@@ -74,7 +81,10 @@ export function computeFrontends(
   node: NodeContext,
 ): ServiceFrontends {
   const clusterIps = (service.spec?.clusterIPs ?? [service.spec?.clusterIP ?? ""]).filter((ip) => isOf(ip, family));
-  if (!isProxied(service) || clusterIps.length === 0) return { frontends: [], clusterIps: [], localAddresses: [] };
+  const withoutLocal = { internal: 0, external: 0 };
+  if (!isProxied(service) || clusterIps.length === 0) {
+    return { frontends: [], clusterIps: [], localAddresses: [], withoutLocal };
+  }
   const local = new Set<string>();
   const ports = service.spec?.ports ?? [];
   const byPort = groupByPort(limitEndpoints(ofFamily(slices, family), endpointsMax(service)));
@@ -82,9 +92,13 @@ export function computeFrontends(
     const { name = "", protocol = "TCP" } = port;
     const choice = chooseEndpoints(byPort.get(portKey(name, protocol)) ?? [], family, { name, protocol }, node);
     for (const endpoint of choice.local) local.add(endpoint.slice(0, endpoint.indexOf(" ")));
+    if (choice.exists && choice.local.length === 0) {
+      if (service.spec?.internalTrafficPolicy === "Local") withoutLocal.internal++;
+      if (service.spec?.externalTrafficPolicy === "Local") withoutLocal.external++;
+    }
     return portFrontends(service, port, choice, clusterIps, family, node);
   });
-  return { frontends, clusterIps, localAddresses: [...local] };
+  return { frontends, clusterIps, localAddresses: [...local], withoutLocal };
 }
 
 /** How many endpoints the proxy uses of a service: ports and endpoints multiply in the rules of the kernel. */

@@ -2,6 +2,7 @@
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import { createSyncMetrics, SYNC_SECONDS, type SyncMetrics } from "../std/nftables/sync-metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
+import type { PortsWithoutLocal } from "./frontends.ts";
 
 export interface ProxyMetrics extends Pick<SyncMetrics, "recordFailure"> {
   /** A change of a service that the next sync writes. */
@@ -14,8 +15,10 @@ export interface ProxyMetrics extends Pick<SyncMetrics, "recordFailure"> {
   /** The changes so far are about to be written; those of a sync that failed are written by the next. */
   recordSyncStart(): void;
   /** The changes before the start are in the kernel. `isFull`: the sync replaced the whole tables. */
-  recordSync(seconds: number, isFull: boolean): void;
+  recordSync(seconds: number, isFull: boolean, withoutLocal: PortsWithoutLocal): void;
 }
+
+export type HealthPath = "/healthz" | "/livez";
 
 const PREFIX = "kubeproxy_sync_proxy_rules_";
 /** From the change of a pod to the rules: fine up to a minute, then up to five. */
@@ -54,6 +57,11 @@ export function createProxyMetrics(registry: MetricRegistry, clock: Clock): Prox
   const pendingServices = gauge("service_changes_pending", "Pending proxy rules Service changes");
   const endpoints = counter("endpoint_changes_total", "Cumulative proxy rules Endpoint changes");
   const pendingEndpoints = gauge("endpoint_changes_pending", "Pending proxy rules Endpoint changes");
+  const withoutLocal = registry.gauge({
+    name: `${PREFIX}no_local_endpoints_total`,
+    help: "Number of services with a Local traffic policy and no endpoints",
+    labels: ["traffic_policy"],
+  });
   let triggers: number[] = [];
   const waiting = { services: 0, endpoints: 0 };
   const syncing = { services: 0, endpoints: 0, triggers: 0 };
@@ -81,8 +89,10 @@ export function createProxyMetrics(registry: MetricRegistry, clock: Clock): Prox
       waiting.services = 0;
       waiting.endpoints = 0;
     },
-    recordSync(duration, isFull) {
+    recordSync(duration, isFull, { internal, external }) {
       syncs.recordSync(duration);
+      withoutLocal.with("internal").set(internal);
+      withoutLocal.with("external").set(external);
       (isFull ? full : partial).observe(duration);
       for (const triggeredAt of triggers.slice(0, syncing.triggers)) {
         programming.observe(Math.max(0, clock.now() - triggeredAt) / 1000);
@@ -93,6 +103,18 @@ export function createProxyMetrics(registry: MetricRegistry, clock: Clock): Prox
       Object.assign(syncing, { services: 0, endpoints: 0, triggers: 0 });
     },
   };
+}
+
+/** Counts the answers to probes by their status. */
+export function createHealthMetrics(registry: MetricRegistry): (path: HealthPath, status: number) => void {
+  const counter = (name: string) =>
+    registry.counter({
+      name: `kubeproxy_proxy_${name}_total`,
+      help: `Cumulative proxy ${name} HTTP status`,
+      labels: ["code"],
+    });
+  const counters = { "/healthz": counter("healthz"), "/livez": counter("livez") };
+  return (path, status) => counters[path].with(String(status)).inc();
 }
 
 function steps(from: number, to: number, by: number): readonly number[] {

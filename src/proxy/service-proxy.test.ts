@@ -8,11 +8,13 @@ import { endpointSliceKind } from "../api/discovery/endpoint-slice/kind.ts";
 import { serviceCIDRKind } from "../api/networking/service-cidr/kind.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
+import { MetricRegistry } from "../std/metrics/metrics.ts";
 import { FakeInformers } from "../testing/client/fake-informers.ts";
 import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { freePort } from "../testing/std/free-port.ts";
 import { readListeningPorts } from "./listening-ports.ts";
+import { createProxyMetrics } from "./proxy-metrics.ts";
 import { removeProxyRules, type ServiceProxy, startServiceProxy } from "./service-proxy.ts";
 
 const node: Node = {
@@ -31,6 +33,8 @@ class Fixture {
   readonly clock = new FakeClock();
   readonly transactions: string[] = [];
   readonly problems: string[] = [];
+  /** Of each transaction: ports with internal and with external policy Local that have no endpoints on the node. */
+  readonly withoutLocal: (readonly [internal: number, external: number])[] = [];
   /** Transactions fail while it is true. */
   isFailing = false;
   readonly proxy: ServiceProxy;
@@ -54,6 +58,10 @@ class Fixture {
         },
       },
       listeningPorts: async () => new Set(["tcp 22 *", "tcp 25 192.0.2.9"]),
+      metrics: {
+        ...createProxyMetrics(new MetricRegistry(), this.clock),
+        recordSync: (_seconds, _isFull, { internal, external }) => void this.withoutLocal.push([internal, external]),
+      },
       clock: this.clock,
       random: systemRandom,
       log: silentLogger,
@@ -274,6 +282,29 @@ t.test("the health check of a service with local external traffic counts the nod
   f.informers.delete(serviceKind, proxyService("web", {}));
   await f.pass();
   await t.rejects(check());
+});
+
+t.test("the ports whose traffic policy is Local are counted while only other nodes have their endpoints", async (t) => {
+  const spec = { type: "NodePort", externalTrafficPolicy: "Local" } as const;
+  const [a, b] = ["a", "b"].map((name, i) => {
+    const internalTrafficPolicy = name === "a" ? "Local" : "Cluster";
+    return proxyService(name, { ...spec, internalTrafficPolicy, clusterIP: `10.96.0.${i + 5}` });
+  });
+  const f = fixture(t, { services: [a!, b!] });
+  await f.start();
+  t.same(f.withoutLocal.at(-1), [0, 0], "services without endpoints are not counted");
+  for (const name of ["a", "b"]) f.informers.put(endpointSliceKind, proxySlice(name, ["10.244.0.3 node=n2"]));
+  await f.pass();
+  t.same(f.withoutLocal.at(-1), [1, 2]);
+  f.isFailing = true;
+  f.informers.put(endpointSliceKind, proxySlice("b", ["10.244.0.2 node=n1"]));
+  await f.pass();
+  f.isFailing = false;
+  await f.pass(1000);
+  t.same(f.withoutLocal.at(-1), [1, 1], "after a transaction that failed");
+  f.informers.delete(serviceKind, a!);
+  await f.pass();
+  t.same(f.withoutLocal.at(-1), [0, 0]);
 });
 
 t.test("close() removes the tables on request, and nothing otherwise", async (t) => {

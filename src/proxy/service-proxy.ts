@@ -114,6 +114,8 @@ class RunningProxy implements ServiceProxy {
   #changedTargets = new Map<string, ReadonlySet<string>>();
   /** What the rules have, by family and service. */
   readonly #frontends = new Map<string, ServiceFrontends>();
+  /** The sums of those in `#frontends`. */
+  readonly #withoutLocal = { internal: 0, external: 0 };
   readonly #families: FamilyState[];
   readonly #running: Promise<void>;
   #node: NodeContext;
@@ -325,7 +327,7 @@ class RunningProxy implements ServiceProxy {
     metrics?.recordSyncStart();
     for (const state of this.#families) await this.#syncFamily(state, keys, rebuilds);
     this.#checks.set(this.#healthChecks());
-    metrics?.recordSync((clock.monotonic() - began) / 1000, rebuilds);
+    metrics?.recordSync((clock.monotonic() - began) / 1000, rebuilds, this.#withoutLocal);
     const { conntrack, log } = this.#options;
     const targets = this.#changedTargets;
     this.#changedTargets = new Map();
@@ -355,6 +357,9 @@ class RunningProxy implements ServiceProxy {
       const known = this.#frontends.get(`${family} ${key}`);
       for (const [frontend, endpoints] of findChangedTargets(known, next))
         this.#changedTargets.set(frontend, endpoints);
+      for (const policy of ["internal", "external"] as const) {
+        this.#withoutLocal[policy] += (next?.withoutLocal[policy] ?? 0) - (known?.withoutLocal[policy] ?? 0);
+      }
       if (next !== undefined) this.#frontends.set(`${family} ${key}`, next);
       else this.#frontends.delete(`${family} ${key}`);
       if (next !== undefined || known !== undefined) changes.set(key, next);

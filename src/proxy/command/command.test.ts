@@ -3,7 +3,7 @@ import t from "tap";
 import { invoke } from "../../flags/program.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { createProxyMetrics } from "../proxy-metrics.ts";
+import { createHealthMetrics, createProxyMetrics } from "../proxy-metrics.ts";
 import { parseSocketAddress, proxyProgram } from "./flags.ts";
 import { healthPages, metricsPages, servePages } from "./pages.ts";
 
@@ -53,7 +53,9 @@ t.test("/healthz is 200 while the rules are up to date and the node stays, and 5
   const proxy = { isHealthy: true, isNodeEligible: true };
   const clock = new FakeClock(Date.UTC(2026, 0, 1));
   const address = { host: "127.0.0.1", port: 0 };
-  await using server = await servePages("--healthz-bind-address", address, healthPages(proxy, clock));
+  const registry = new MetricRegistry();
+  const pages = healthPages(proxy, clock, createHealthMetrics(registry));
+  await using server = await servePages("--healthz-bind-address", address, { ...pages, ...metricsPages(registry) });
   const time = "2026-01-01T00:00:00.000Z";
   const body = JSON.stringify({ lastUpdated: time, currentTime: time, nodeEligible: true });
   t.same(await fetchPage(server.port, "/healthz"), { status: 200, body });
@@ -63,7 +65,12 @@ t.test("/healthz is 200 while the rules are up to date and the node stays, and 5
   t.equal((await fetchPage(server.port, "/livez")).status, 200, "a restart would not help");
   proxy.isHealthy = false;
   t.equal((await fetchPage(server.port, "/livez?verbose")).status, 503);
-  t.equal((await fetchPage(server.port, "/metrics")).status, 404);
+  t.equal((await fetchPage(server.port, "/other")).status, 404);
+  const { body: counts } = await fetchPage(server.port, "/metrics");
+  t.match(counts, 'kubeproxy_proxy_healthz_total{code="200"} 1\n');
+  t.match(counts, 'kubeproxy_proxy_healthz_total{code="503"} 1\n');
+  t.match(counts, 'kubeproxy_proxy_livez_total{code="200"} 1\n');
+  t.match(counts, 'kubeproxy_proxy_livez_total{code="503"} 1\n');
   const taken = servePages("--metrics-bind-address", { host: "127.0.0.1", port: server.port }, {});
   await t.rejects(taken, /--metrics-bind-address/, "a port in use is named with its flag");
 });
@@ -82,7 +89,7 @@ t.test("/metrics has the changes, the duration of transactions and their failure
   // During the sync.
   metrics.recordEndpointChange(5000);
   await clock.advance(2500);
-  metrics.recordSync(0.02, true);
+  metrics.recordSync(0.02, true, { internal: 2, external: 1 });
   await using server = await servePages("--metrics", { host: "127.0.0.1", port: 0 }, metricsPages(registry));
   const { status, body } = await fetchPage(server.port, "/metrics");
   t.equal(status, 200);
@@ -95,6 +102,8 @@ t.test("/metrics has the changes, the duration of transactions and their failure
   t.match(body, "kubeproxy_sync_proxy_rules_endpoint_changes_pending 1\n");
   t.match(body, "kubeproxy_sync_full_proxy_rules_duration_seconds_count 1\n");
   t.match(body, "kubeproxy_sync_partial_proxy_rules_duration_seconds_count 0\n");
+  t.match(body, 'kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy="internal"} 2\n');
+  t.match(body, 'kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy="external"} 1\n');
   t.match(body, "kubeproxy_network_programming_duration_seconds_sum 2.5\n", "of changes after the start, written ones");
   t.match(body, "kubeproxy_sync_proxy_rules_nftables_sync_failures_total 1\n");
   t.same(await fetchPage(server.port, "/proxyMode"), { status: 200, body: "nftables" });

@@ -18,7 +18,7 @@ import { createNotifier } from "../../std/process/sd-notify.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { GIT_VERSION } from "../../std/version.ts";
 import { NFT_MISSING, openNftables } from "../open-nftables.ts";
-import { createProxyMetrics } from "../proxy-metrics.ts";
+import { createHealthMetrics, createProxyMetrics } from "../proxy-metrics.ts";
 import { type ProxyHost, removeProxyRules, startServiceProxy } from "../service-proxy.ts";
 import { parseSocketAddress, type proxyFlags, proxyProgram } from "./flags.ts";
 import { healthPages, metricsPages, type Pages, servePages } from "./pages.ts";
@@ -110,7 +110,7 @@ async function runProxy(flags: Flags, log: Logger, signal: AbortSignal, onReady:
     const address = parseSocketAddress(flags[flag]);
     if (address !== undefined) stack.use(await servePages(`--${flag}`, address, pages));
   };
-  await serve("healthz-bind-address", healthPages(proxy, clock));
+  await serve("healthz-bind-address", healthPages(proxy, clock, createHealthMetrics(metrics)));
   await serve("metrics-bind-address", metricsPages(metrics));
   await Promise.race([proxy.ready, waitForAbort(signal)]);
   if (signal.aborted) return;

@@ -4,6 +4,7 @@ import { metricsResponse } from "../../http/metrics-page.ts";
 import { explainAddressInUse } from "../../http/server/address-in-use.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import type { HealthPath } from "../proxy-metrics.ts";
 import type { ServiceProxy } from "../service-proxy.ts";
 
 export interface Page {
@@ -18,13 +19,22 @@ export type Pages = Readonly<Record<string, (accept: string | undefined) => Page
  * As kube-proxy's: load balancers of clouds read the status code of `/healthz`, which fails on a node that is about to
  * be deleted. `/livez` does not: a restart would not help.
  */
-export function healthPages(proxy: Pick<ServiceProxy, "isHealthy" | "isNodeEligible">, clock: Clock): Pages {
-  const page = (isOk: boolean): Page => {
+export function healthPages(
+  proxy: Pick<ServiceProxy, "isHealthy" | "isNodeEligible">,
+  clock: Clock,
+  onAnswer: (path: HealthPath, status: number) => void,
+): Pages {
+  const page = (path: HealthPath, isOk: boolean): Page => {
     const now = new Date(clock.now()).toISOString();
     const body = { lastUpdated: now, currentTime: now, nodeEligible: proxy.isNodeEligible };
-    return { status: isOk ? 200 : 503, type: "application/json", body: JSON.stringify(body) };
+    const status = isOk ? 200 : 503;
+    onAnswer(path, status);
+    return { status, type: "application/json", body: JSON.stringify(body) };
   };
-  return { "/healthz": () => page(proxy.isHealthy && proxy.isNodeEligible), "/livez": () => page(proxy.isHealthy) };
+  return {
+    "/healthz": () => page("/healthz", proxy.isHealthy && proxy.isNodeEligible),
+    "/livez": () => page("/livez", proxy.isHealthy),
+  };
 }
 
 export function metricsPages(metrics: MetricRegistry): Pages {
