@@ -4,6 +4,7 @@ import { schedulerFeatures } from "../../../scheduler/config/features.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { temporaryFile, writeConfiguration } from "./encryption-effects.ts";
+import { fieldGateEffects } from "./field-gate-effects.ts";
 import { configWith, type Gates, withGates } from "./gate-settings.ts";
 import { type Effect, metricLines, startServer } from "./support.ts";
 
@@ -72,6 +73,46 @@ async function countTerminating(gates: Gates): Promise<number | undefined> {
     return status.unavailableReplicas === 1 && status.terminatingReplicas !== 0;
   });
   return status.terminatingReplicas;
+}
+
+/** How many pods of a stateful set are unavailable at once during a rolling update that allows two. */
+async function countUpdatedAtOnce(gates: Gates): Promise<number> {
+  await using server = await startServer(withGates(gates, { "embedded-controllers": "statefulset" }));
+  const [pods, sets] = ["/api/v1/namespaces/default/pods", "/apis/apps/v1/namespaces/default/statefulsets"];
+  await server.send("POST /api/v1/namespaces/default/serviceaccounts", { metadata: { name: "default" } });
+  const labels = { app: "db" };
+  // Deleted pods stay.
+  const template = {
+    metadata: { labels, finalizers: ["example.com/wait"] },
+    spec: { containers: [{ name: "c", image: "i" }] },
+  };
+  const rollingUpdate = { maxUnavailable: 2 };
+  const spec = {
+    replicas: 3,
+    serviceName: "db",
+    podManagementPolicy: "Parallel",
+    selector: { matchLabels: labels },
+    updateStrategy: { type: "RollingUpdate", rollingUpdate },
+    template,
+  };
+  await server.send(`POST ${sets}`, { metadata: { name: "db" }, spec });
+  const listPods = async () => (await server.send(`GET ${pods}`)).json.items;
+  await server.until("there are three pods", async () => (await listPods()).length === 3);
+  const patch = { ...server.admin, "content-type": "application/merge-patch+json" };
+  const conditions = [{ type: "Ready", status: "True" }];
+  for (const { metadata } of await listPods()) {
+    await server.send(`PATCH ${pods}/${metadata.name}/status`, { status: { phase: "Running", conditions } }, patch);
+  }
+  const read = async () => (await server.send(`GET ${sets}/db`)).json;
+  await server.until("the pods are ready", async () => (await read()).status.availableReplicas === 3);
+  const update = { spec: { template: { spec: { containers: [{ name: "c", image: "j" }] } } } };
+  const { generation } = (await server.send(`PATCH ${sets}/db`, update, patch)).json.metadata;
+  await server.until("the update has begun", async () => {
+    const { status } = await read();
+    return status.observedGeneration === generation;
+  });
+  const items: readonly { metadata: { deletionTimestamp?: string } }[] = await listPods();
+  return items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined).length;
 }
 
 /** Whether a controller's informers get their first objects with their watch. */
@@ -230,6 +271,7 @@ async function recordClusterIps(gates: Gates): Promise<ClusterIps> {
 
 export const controllerGateEffects: Readonly<Record<string, Effect>> = {
   DeploymentReplicaSetTerminatingReplicas: async (t) => {
+    await fieldGateEffects.DeploymentReplicaSetTerminatingReplicas?.(t);
     t.equal(await countTerminating({}), undefined);
     t.equal(await countTerminating({ DeploymentReplicaSetTerminatingReplicas: true }), 1);
   },
@@ -244,6 +286,11 @@ export const controllerGateEffects: Readonly<Record<string, Effect>> = {
     ];
     const on = await recordClusterIps({ DisableAllocatorDualWrite: true });
     t.same(on, { codes, objects, ranges: [], isManaged: true });
+  },
+  MaxUnavailableStatefulSet: async (t) => {
+    await fieldGateEffects.MaxUnavailableStatefulSet?.(t);
+    t.equal(await countUpdatedAtOnce({}), 1);
+    t.equal(await countUpdatedAtOnce({ MaxUnavailableStatefulSet: true }), 2);
   },
   MultiCIDRServiceAllocator: async (t) => {
     const codes = [201, 422, 201];
