@@ -65,6 +65,20 @@ const designDifferences: readonly DesignDifference[] = [
       /^end of \S+: running; ready true; started true; not terminated \w+ \d+; ready false; started false$/,
     ],
   },
+  {
+    why: "a back-off is reported when it begins, not at the sync after it: a runtime that is killed then has no start",
+    applies: ({ steps = [] }) =>
+      steps
+        .filter((step) => step.do === "killRuntime")
+        .flatMap(({ after = [] }) => after)
+        .some(({ waiting }) => waiting?.[1] === "CrashLoopBackOff"),
+    lines: () => [
+      /^states of \S+: .*, waiting CrashLoopBackOff #1, waiting RunContainerError #2, /,
+      /^ +not .*, waiting CrashLoopBackOff #1, /,
+      /^event missing: Warning InspectFailed /,
+      /^event missing: Warning Failed \S+ "Error: ImageInspectError"$/,
+    ],
+  },
 ];
 
 function lastStatus({ snapshots }: Case): Case["snapshots"][number]["status"] {
