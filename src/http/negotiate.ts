@@ -1,3 +1,5 @@
+import { createTextRecord } from "../std/collections/text-record.ts";
+
 export interface MediaType {
   /** `application/json`, lower case. */
   readonly type: string;
@@ -22,7 +24,7 @@ export function parseMediaType(header: string): MediaType | undefined {
   const [major, minor, ...more] = type.split("/");
   if (major === undefined || minor === undefined || more.length > 0) return undefined;
   if (!TOKEN.test(major) || !TOKEN.test(minor)) return undefined;
-  const params: Record<string, string> = Object.create(null);
+  const params = createTextRecord();
   for (const part of rest) {
     const equals = part.indexOf("=");
     const name = (equals === -1 ? part : part.slice(0, equals)).trim().toLowerCase();

@@ -1,3 +1,5 @@
+import { createTextRecord } from "../std/collections/text-record.ts";
+
 export interface RouteMatch<T> {
   readonly value: T;
   /** Percent-decoded. */
@@ -172,11 +174,8 @@ function decodeText(segment: string): string | undefined {
   }
 }
 
-/** The prototype of parameters: without one V8 would keep them in a hash table, which is slower and larger. */
-const NO_MEMBERS: object = Object.create(null);
-
 function toParams(names: readonly string[], values: readonly string[]): Readonly<Record<string, string>> {
-  const params: Record<string, string> = Object.create(NO_MEMBERS);
+  const params = createTextRecord();
   for (let index = 0; index < names.length; index++) params[names[index]!] = values[index]!;
   return params;
 }

@@ -431,8 +431,12 @@ t.test(
       const variation = pick(SEED + index);
       const described = describe(variation);
       const expected = expectResult(described);
-      const deadline = systemClock.sleep(5_000).then(() => "no result in time");
-      const found = await Promise.race([respond(described), deadline]);
+      const responded = new AbortController();
+      const deadline = systemClock.sleep(5_000, responded.signal).then(
+        () => "no result in time",
+        () => "aborted",
+      );
+      const found = await Promise.race([respond(described), deadline]).finally(() => responded.abort());
       if (found !== expected) {
         wrong.push(`seed ${SEED + index} ${JSON.stringify(variation)}\n  is       ${found}\n  expected ${expected}`);
       }

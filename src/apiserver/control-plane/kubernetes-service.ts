@@ -18,7 +18,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { AddressBitmaps } from "../../registry/service-allocation/address-bitmaps.ts";
-import { ServiceAddresses, usableRange } from "../../registry/service-allocation/addresses.ts";
+import { type ClusterIpAllocator, ServiceAddresses, usableRange } from "../../registry/service-allocation/addresses.ts";
 import { ServiceAllocator } from "../../registry/service-allocation/allocator.ts";
 import { DualWriteAddresses } from "../../registry/service-allocation/dual-write.ts";
 import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
@@ -109,15 +109,13 @@ export async function startServiceAllocation(
   const usesBitmaps = !usesObjects || !registries.features.has("DisableAllocatorDualWrite");
   const bitmaps = usesBitmaps ? new AddressBitmaps(ranges, registries.deps, random) : undefined;
   const objectAddresses = new ServiceAddresses(objects, cidrs, random);
-  const dual = bitmaps && new DualWriteAddresses(objectAddresses, bitmaps);
-  const allAddresses = (usesObjects ? dual : bitmaps) ?? objectAddresses;
   const cidrsInUse = usesObjects ? () => objectAddresses.cidrs() : () => ranges;
   const metrics = new AllocationMetrics({ registry, clock, services, cidrs: cidrsInUse });
   const ports = new NodePorts(services, config.nodePorts, random, metrics);
   const families = ranges.map(({ family }) => family) as readonly IpFamily[] as ClusterFamilies;
   services.allocator = new ServiceAllocator({
     families,
-    addresses: metrics.measure(allAddresses),
+    addresses: metrics.measure(combineAllocators(objectAddresses, bitmaps, usesObjects)),
     ports,
     endpoints: registries.of(endpointsKind),
     log,
@@ -172,6 +170,16 @@ export async function startServiceAllocation(
     reconcile: reconcileApiServices,
     repair: () => repair(store.current()),
   };
+}
+
+/** The objects, the bitmaps, or both: with `usesObjects`, the bitmaps are a copy if there are any. */
+function combineAllocators(
+  objects: ServiceAddresses,
+  bitmaps: AddressBitmaps | undefined,
+  usesObjects: boolean,
+): ClusterIpAllocator {
+  if (bitmaps === undefined) return objects;
+  return usesObjects ? new DualWriteAddresses(objects, bitmaps) : bitmaps;
 }
 
 function report({ released, allocated }: RepairResult, log: Logger): void {

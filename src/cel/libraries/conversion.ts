@@ -1,4 +1,5 @@
 /** Type conversions such as `int(x)` and `string(x)`, and type names. */
+import { getMember } from "../../schema/value/plain-object.ts";
 import { parseDuration } from "../../schema/value/time.ts";
 import { type FunctionDeclaration, functionOf, type Library, overload } from "../functions.ts";
 import { Uint } from "../values/compare.ts";
@@ -71,7 +72,7 @@ const specialDoubles: Readonly<Record<string, number>> = {
 
 function parseDouble(text: string): number {
   const word = text.replace(/^[+-]/, "").toLowerCase();
-  const special = Object.hasOwn(specialDoubles, word) ? specialDoubles[word] : undefined;
+  const special = getMember(specialDoubles, word);
   if (special !== undefined) return text.startsWith("-") ? -special : special;
   if (!decimal.test(text)) return failConversion("string", "double");
   const value = Number(text);
@@ -118,8 +119,11 @@ const conversions: readonly FunctionDeclaration[] = [
   functionOf(
     "bool",
     overload("bool_to_bool", [boolType], boolType, identity),
-    overload("string_to_bool", [stringType], boolType, (text: string) =>
-      Object.hasOwn(boolTexts, text) ? boolTexts[text]! : failConversion("string", "bool"),
+    overload(
+      "string_to_bool",
+      [stringType],
+      boolType,
+      (text: string) => getMember(boolTexts, text) ?? failConversion("string", "bool"),
     ),
   ),
   functionOf(

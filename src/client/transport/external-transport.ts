@@ -3,11 +3,11 @@
  * is loaded with the first request, because it takes 12 MB of memory that most processes do not need.
  */
 import type { Dispatcher } from "undici";
+import { joinHeaders } from "../../http/join-headers.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import type { Transport } from "../client.ts";
 import { type Connector, connectThrough } from "./connector.ts";
 import { type TlsIdentity, tlsOptions } from "./dial.ts";
-import { joinHeaders } from "./upstream.ts";
 
 export interface ExternalTransportOptions extends TlsIdentity {
   /** `https://host:6443`; paths are the requests'. */

@@ -1,8 +1,9 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { joinHeaders } from "../../http/join-headers.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { hostOf, portOf, type TlsIdentity, tlsOptions } from "./dial.ts";
-import { joinHeaders, type OutgoingRequest, type Upstream } from "./upstream.ts";
+import type { OutgoingRequest, Upstream } from "./upstream.ts";
 
 /** HTTP/1.1, with a connection for each concurrent request: for `http://` and for servers without HTTP/2. */
 export class H1Upstream implements Upstream {

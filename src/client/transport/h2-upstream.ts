@@ -1,8 +1,9 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { joinHeaders } from "../../http/join-headers.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
-import { joinHeaders, NotSentError, type OutgoingRequest, type Upstream } from "./upstream.ts";
+import { NotSentError, type OutgoingRequest, type Upstream } from "./upstream.ts";
 
 /** As in client-go: a connection without a response to a ping for this long is dead, even if TCP is connected. */
 const PING_EVERY_MS = 30_000;

@@ -27,15 +27,3 @@ export interface Upstream {
 export class NotSentError extends Error {
   override readonly name = "Unsent";
 }
-
-export function joinHeaders(
-  headers: Readonly<Record<string, string | readonly string[] | number | undefined>>,
-): Headers {
-  const plain: Record<string, string> = Object.create(null);
-  for (const name in headers) {
-    const value = headers[name];
-    if (value !== undefined && !name.startsWith(":"))
-      plain[name] = Array.isArray(value) ? value.join(", ") : String(value);
-  }
-  return plain;
-}

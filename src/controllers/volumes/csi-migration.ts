@@ -1,5 +1,6 @@
 /** The CSI drivers to which Kubernetes' in-tree volume plugins have moved. */
 import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import { getMember } from "../../schema/value/plain-object.ts";
 
 const driverOfPlugin: Readonly<Record<string, string>> = {
   "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
@@ -13,7 +14,7 @@ const driverOfPlugin: Readonly<Record<string, string>> = {
 
 /** Undefined for a provisioner that is not one of these plugins. */
 export function csiDriverOf(plugin: string): string | undefined {
-  return Object.hasOwn(driverOfPlugin, plugin) ? driverOfPlugin[plugin] : undefined;
+  return getMember(driverOfPlugin, plugin);
 }
 
 /** The in-tree plugin of a volume; undefined for others. */

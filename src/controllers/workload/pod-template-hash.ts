@@ -4,6 +4,7 @@
  */
 import { type PodTemplateSpec, podTemplateSpec } from "../../api/core/pod-template/schema.ts";
 import { type Field, type ObjectSchema, type Schema, type SpecialSchema, schemaOf } from "../../schema/schema.ts";
+import { getMember } from "../../schema/value/plain-object.ts";
 import { canonicalizeQuantity, decimalPowers, parseQuantity } from "../../schema/value/quantity.ts";
 import { goFieldName, namedTypes } from "./go-names.ts";
 
@@ -95,7 +96,7 @@ function isReference({ type }: Schema): boolean {
 }
 
 function namedType(struct: string, field: string): string | undefined {
-  const name = Object.hasOwn(namedTypes, struct) ? namedTypes[struct]?.[field] : undefined;
+  const name = getMember(namedTypes, struct)?.[field];
   return name === undefined ? undefined : `v1.${name}`;
 }
 

@@ -1,7 +1,8 @@
 /** HTTP/1.1: calls the handler with the requests of node:http. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
+import { joinHeaders } from "../join-headers.ts";
+import type { HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { statusResponse } from "../respond.ts";
 import {
   callHandler,
@@ -120,7 +121,7 @@ async function handleExchange(
 ): Promise<void> {
   const target = parseTarget(incoming.url)!;
   const method = incoming.method ?? "GET";
-  const headers = { plain: plainHeaders(incoming), raw: incoming.rawHeaders };
+  const headers = { plain: joinHeaders(incoming.headers), raw: incoming.rawHeaders };
   const request = new IncomingRequest(method, target, headers, peer, incoming);
   const onClose = (): void => request.abort();
   outgoing.once("close", onClose);
@@ -144,7 +145,7 @@ async function handleUpgrade(
   socket: Duplex,
   onSwitch: () => void,
 ): Promise<void> {
-  const headers = { plain: plainHeaders(incoming), raw: incoming.rawHeaders };
+  const headers = { plain: joinHeaders(incoming.headers), raw: incoming.rawHeaders };
   const target = parseTarget(incoming.url)!;
   const request = new IncomingRequest(incoming.method ?? "GET", target, headers, peer, socket, true);
   socket.once("close", () => request.abort());
@@ -214,15 +215,6 @@ function waitForEnd(outgoing: ServerResponse): Promise<void> {
     outgoing.once("finish", resolve);
     outgoing.once("close", resolve);
   });
-}
-
-function plainHeaders(incoming: IncomingMessage): Headers {
-  const plain: Record<string, string> = Object.create(null);
-  for (const name in incoming.headers) {
-    const value = incoming.headers[name];
-    if (value !== undefined) plain[name] = typeof value === "string" ? value : value.join(", ");
-  }
-  return plain;
 }
 
 /** Bytes that are no request. Writes the response by hand, since node:http has no request to respond to. */

@@ -1,5 +1,6 @@
 /** HTTP/2: calls the handler with the streams of node:http2. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { joinHeaders } from "../join-headers.ts";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { statusResponse } from "../respond.ts";
 import {
@@ -196,16 +197,9 @@ function closeRequest(this: ServerHttp2Stream): void {
   if (!this.destroyed && !this.readableEnded) this.close(constants.NGHTTP2_NO_ERROR);
 }
 
-/** The prototype of headers: without one V8 would keep them in a hash table, which is slower and larger. */
-const NO_MEMBERS: object = Object.create(null);
-
+/** `host` as well, if there is only the pseudo-header. */
 function plainHeaders(headers: IncomingHttpHeaders): Headers {
-  const plain: Record<string, string> = Object.create(NO_MEMBERS);
-  for (const name in headers) {
-    if (name.startsWith(":")) continue;
-    const value = headers[name];
-    if (value !== undefined) plain[name] = typeof value === "string" ? value : value.join(", ");
-  }
+  const plain = joinHeaders(headers);
   const authority = headers[":authority"];
   if (plain.host === undefined && typeof authority === "string") plain.host = authority;
   return plain;

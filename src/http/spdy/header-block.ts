@@ -2,6 +2,7 @@
  * Header blocks (SPDY/3, section 2.6.10): names and values in one zlib stream per direction, with a preset dictionary.
  */
 import { constants, createInflate, type Inflate } from "node:zlib";
+import { createTextRecord } from "../../std/collections/text-record.ts";
 import { DICTIONARY_ID, dictionary } from "./dictionary.ts";
 import { SpdyError } from "./frames.ts";
 
@@ -117,7 +118,7 @@ function parse(bytes: Buffer): SpdyHeaders {
     at += length;
     return bytes.toString("latin1", at - length, at);
   };
-  const headers: Record<string, string> = Object.create(null);
+  const headers = createTextRecord();
   const entries = number();
   if (entries > HEADERS_MAX) throw new SpdyError(`a header block has ${entries} headers`);
   for (let index = 0; index < entries; index++) {

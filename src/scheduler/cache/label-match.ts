@@ -1,6 +1,7 @@
 /** Label selectors, compiled once and matched against many objects. */
 import type { LabelSelector } from "../../api/meta/label-selector.ts";
 import { matchesValue, type Requirement, requirementsOf } from "../../api/meta/selectors/selector.ts";
+import { getMember } from "../../schema/value/plain-object.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -36,14 +37,9 @@ export function selectorOf(requirements: readonly Requirement[]): Selector {
 
 function matchesRequirement(requirement: Requirement, labels: Labels): boolean {
   const { key } = requirement;
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  const value = getMember(labels, key);
   if (requirement.operator === "In" && requirement.values.length === 1) return value === requirement.values[0];
   return matchesValue(requirement, value);
-}
-
-/** The value of a label that is the object's own, not inherited as `constructor` is. */
-export function labelOf(labels: Labels | undefined, key: string): string | undefined {
-  return labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
 /** Requirements from labels of the pod itself; keys that it does not have are ignored. */
@@ -53,7 +49,7 @@ export function ownLabelRequirements(
   operator: "In" | "NotIn",
 ): readonly Requirement[] {
   return (keys ?? []).flatMap((key) => {
-    const value = labelOf(labels, key);
+    const value = getMember(labels, key);
     return value === undefined ? [] : [{ key, operator, values: [value] }];
   });
 }

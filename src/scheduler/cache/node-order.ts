@@ -1,5 +1,5 @@
 /** The order in which nodes are tried: one of each zone in turn, so that the first feasible nodes lie in all zones. */
-import { labelOf } from "./label-match.ts";
+import { getMember } from "../../schema/value/plain-object.ts";
 import type { NodeInfo } from "./node-info.ts";
 
 const REGION = ["topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"];
@@ -21,6 +21,6 @@ export function interleaveZones(nodes: Iterable<NodeInfo>): NodeInfo[] {
 
 function zoneOf({ labels }: NodeInfo): string {
   const first = (names: readonly string[]): string =>
-    names.map((name) => labelOf(labels, name)).find((value) => value !== undefined) ?? "";
+    names.map((name) => getMember(labels, name)).find((value) => value !== undefined) ?? "";
   return `${first(REGION)}\0${first(ZONE)}`;
 }

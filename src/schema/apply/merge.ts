@@ -1,7 +1,7 @@
 import type { Steps } from "../../std/async/steps.ts";
 import { areLong } from "../value/check-values.ts";
 import { deepEqual } from "../value/equal.ts";
-import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { getMember, isPlainObject, setMember } from "../value/plain-object.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /**
@@ -35,7 +35,7 @@ export function* mergeInSteps(shape: Shape, live: unknown, applied: unknown): St
   let count = 0;
   for (const name of Object.keys(applied)) {
     if (++count % STEP_SIZE === 0) yield;
-    const was = Object.hasOwn(live, name) ? live[name] : undefined;
+    const was = getMember(live, name);
     const member = resolved.declared.get(name) ?? resolved.rest;
     const merged = member === undefined ? applied[name] : yield* mergeInSteps(member, was, applied[name]);
     if (merged !== was) changed.push([name, merged]);
@@ -63,7 +63,7 @@ function mergeMembers({ declared, rest }: MembersShape, live: unknown, applied: 
   if (Object.keys(applied).length === 0) return Object.keys(old).length === 0 ? applied : live;
   let result: Record<string, unknown> | undefined;
   for (const name of Object.keys(applied)) {
-    const was = Object.hasOwn(old, name) ? old[name] : undefined;
+    const was = getMember(old, name);
     const shape = declared.get(name) ?? rest;
     const merged = shape === undefined ? applied[name] : merge(shape, was, applied[name]);
     if (merged === was) continue;

@@ -2,7 +2,7 @@
  * JSON merge patch (RFC 7396): null removes, objects merge, everything else replaces. As in Kubernetes' library, nulls
  * of objects within a new list are removed too. Does not change its inputs.
  */
-import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { getMember, isPlainObject, setMember } from "../value/plain-object.ts";
 
 export function jsonMergePatch(current: unknown, patch: unknown): unknown {
   if (!isPlainObject(current)) return withoutNulls(patch);
@@ -12,7 +12,7 @@ export function jsonMergePatch(current: unknown, patch: unknown): unknown {
   for (const name of Object.keys(patch)) {
     const value = patch[name];
     if (value === null) delete result[name];
-    else setMember(result, name, jsonMergePatch(Object.hasOwn(result, name) ? result[name] : undefined, value));
+    else setMember(result, name, jsonMergePatch(getMember(result, name), value));
   }
   return result;
 }

@@ -8,7 +8,7 @@
 import { stringifyExact } from "../json/exact-numbers.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
-import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { getMember, isPlainObject, setMember } from "../value/plain-object.ts";
 import { orderItems } from "./element-order.ts";
 import { ItemIndex, type Items, isSameItem, itemIdentity, uniqueItems, valueIdentity } from "./item-identity.ts";
 import {
@@ -66,7 +66,7 @@ function diffObjects(
 ): Members {
   const patch: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(to)) {
-    const old = Object.hasOwn(from, name) ? from[name] : undefined;
+    const old = getMember(from, name);
     if (isPlainObject(old) && isPlainObject(value))
       diffMember(patch, name, old, value, mergeStrategyOf(schema, name), options);
     else if (Array.isArray(old) && Array.isArray(value)) {
@@ -212,7 +212,7 @@ function mergePatches(deletions: Members, changes: Members, schema: Schema | und
   const joined: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(deletions)) setMember(joined, name, value);
   for (const [name, value] of Object.entries(changes)) {
-    const other = Object.hasOwn(joined, name) ? joined[name] : undefined;
+    const other = getMember(joined, name);
     const strategy = mergeStrategyOf(schema, name);
     if (isPlainObject(other) && isPlainObject(value))
       setMember(joined, name, mergePatches(other, value, strategy.schema));

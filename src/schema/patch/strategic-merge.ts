@@ -7,7 +7,7 @@ import { memberOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { formatGoValue } from "../value/format-go-value.ts";
 import { goQuote } from "../value/go-quote.ts";
-import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { getMember, isPlainObject, setMember } from "../value/plain-object.ts";
 import { orderItems } from "./element-order.ts";
 import { ItemIndex, type Items, isSameItem, uniqueItems } from "./item-identity.ts";
 
@@ -82,7 +82,7 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
     checkList(order);
     if (!name.startsWith(orderPrefix)) throw new PatchError("invalid patch format of setElementOrder list", "format");
     const field = name.slice(orderPrefix.length);
-    const list = done.has(field) ? undefined : ownMember(patch, field);
+    const list = done.has(field) ? undefined : getMember(patch, field);
     for (const each of [result[field], list]) if (each !== undefined) checkList(each);
     checkField(schema, field);
     const ordered = mergeOrderedList(result[field], list, order, mergeStrategyOf(schema, field));
@@ -97,10 +97,6 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
     else applyMember(result, name, value, schema);
   }
   return result;
-}
-
-function ownMember(members: Members, name: string): unknown {
-  return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
 function isScalar(value: unknown): boolean {
@@ -138,7 +134,7 @@ function applyMember(result: Record<string, unknown>, name: string, value: unkno
     delete result[name];
     return;
   }
-  const old = Object.hasOwn(result, name) ? result[name] : undefined;
+  const old = getMember(result, name);
   const strategy = mergeStrategyOf(schema, name);
   if (isPlainObject(old) && isPlainObject(value) && !strategy.replace) {
     setMember(result, name, mergeObjects(old, value, strategy.schema));

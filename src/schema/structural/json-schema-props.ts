@@ -1,5 +1,6 @@
 /** The schema of a CustomResourceDefinition (`apiextensions/v1.JSONSchemaProps`). */
 import type { ValidationRule } from "../validation/rules.ts";
+import { getMember } from "../value/plain-object.ts";
 
 export interface JsonSchemaProps {
   readonly id?: string | undefined;
@@ -65,8 +66,7 @@ export function propertiesOf(props: JsonSchemaProps): readonly (readonly [string
 
 /** An own property, never one inherited from `Object.prototype`. */
 export function propertyOf(props: JsonSchemaProps, name: string): JsonSchemaProps | undefined {
-  const { properties } = props;
-  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  return getMember(props.properties, name);
 }
 
 /** Whether the schema or any subschema satisfies the predicate. */

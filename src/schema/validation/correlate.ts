@@ -1,11 +1,11 @@
 /** Finds the part of an old value that corresponds to a part of the new one, for ratcheting and transition rules. */
 import { canonicalJson } from "../json/canonical-json.ts";
 import type { ListSchema } from "../schema.ts";
-import { isPlainObject } from "../value/plain-object.ts";
+import { getMember, isPlainObject } from "../value/plain-object.ts";
 
 /** The old member; undefined when there is none. Members of atomic objects correspond by their names too. */
 export function correlateMember(old: unknown, name: string): unknown {
-  return isPlainObject(old) && Object.hasOwn(old, name) ? old[name] : undefined;
+  return isPlainObject(old) ? getMember(old, name) : undefined;
 }
 
 /** Returns a function that finds the old item of an item by its keys; only items of map lists can be correlated. */

@@ -13,6 +13,7 @@ import type { Field, ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { goQuote } from "../value/go-quote.ts";
 import { formatInteger } from "../value/int64.ts";
+import { getMember } from "../value/plain-object.ts";
 
 /** The maximum length of a difference, in characters. */
 const DIFF_MAX = 8192;
@@ -144,8 +145,8 @@ function mapEntriesOf(schema: Schema, before: unknown, after: unknown): readonly
     label: `${goQuote(key)}: `,
     schema,
     pointer: false,
-    before: Object.hasOwn(old, key) ? old[key] : undefined,
-    after: Object.hasOwn(now, key) ? now[key] : undefined,
+    before: getMember(old, key),
+    after: getMember(now, key),
   }));
 }
 

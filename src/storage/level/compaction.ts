@@ -1,4 +1,3 @@
-import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { Revision } from "../store.ts";
 import type { Database, Operation } from "./database.ts";
@@ -36,9 +35,9 @@ export async function compactBefore(database: Database, before: Revision): Promi
       operations.push({ type: "del", key: bytes });
       if (previous !== 0) operations.push({ type: "del", key: versionKey(key, previous) });
       // A version that another one replaced is a value, and is deleted with the entry of that one.
-      const found = !replaced.has(revision) && isDeletion(database, key, revision);
-      if (found instanceof Promise ? await found : found) {
-        operations.push({ type: "del", key: versionKey(key, revision) });
+      const version = versionKey(key, revision);
+      if (!replaced.has(revision) && mayBeDeletion(database, key, revision) && (await isDeletion(database, version))) {
+        operations.push({ type: "del", key: version });
       }
       const turn = slice.yield();
       if (turn !== undefined) await turn;
@@ -50,15 +49,13 @@ export async function compactBefore(database: Database, before: Revision): Promi
   await database.write(operations);
 }
 
-/** Whether the key was deleted at the revision. */
-function isDeletion(database: Database, key: string, revision: Revision): MaybePromise<boolean> {
+/** False if the key has had a value ever since, as its head says, which is small: the version has the whole value. */
+function mayBeDeletion(database: Database, key: string, revision: Revision): boolean {
   const head = readHead(database, key);
-  // It has had a value ever since. The head is small; the version has the whole value.
-  if (head !== undefined && head.created <= revision) return false;
-  return isDeletionVersion(database, versionKey(key, revision));
+  return head === undefined || head.created > revision;
 }
 
-async function isDeletionVersion(database: Database, version: Buffer): Promise<boolean> {
+async function isDeletion(database: Database, version: Buffer): Promise<boolean> {
   const stored = await database.read(version);
   return stored !== undefined && decodeVersion(version, stored).value === undefined;
 }

@@ -15,6 +15,7 @@ import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import { StatusError } from "../../../api/status.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { type AdmissionRequest, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { LimitedResource } from "./configuration.ts";
 import type { Evaluator } from "./evaluator.ts";
@@ -130,7 +131,7 @@ function chargeQuota(quota: ResourceQuota, change: ResourceQuantities, request: 
 function pickMembers(list: ResourceList, names: ResourceQuantities): ResourceList {
   const members: [string, string][] = [];
   for (const name of names.keys()) {
-    const text = Object.hasOwn(list, name) ? list[name] : undefined;
+    const text = getMember(list, name);
     if (text !== undefined) members.push([name, text]);
   }
   return Object.fromEntries(members);

@@ -1,6 +1,6 @@
 /** The `scale` subresource of a custom resource, at the paths that its definition sets. */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { isPlainObject, setMember } from "../../../schema/value/plain-object.ts";
+import { getMember, isPlainObject, setMember } from "../../../schema/value/plain-object.ts";
 import { scaleKind, scaleMetadata } from "../../autoscaling/scale/kind.ts";
 import type { Scale } from "../../autoscaling/scale/schema.ts";
 import type { ApiObject, Subresource } from "../../kind.ts";
@@ -97,7 +97,7 @@ function integerAt(object: unknown, path: string): number {
 
 function setValue(object: unknown, [name = "", ...rest]: readonly string[], value: unknown): unknown {
   const members: Record<string, unknown> = isPlainObject(object) ? { ...object } : {};
-  const old = Object.hasOwn(members, name) ? members[name] : undefined;
+  const old = getMember(members, name);
   setMember(members, name, rest.length === 0 ? value : setValue(old, rest, value));
   return members;
 }

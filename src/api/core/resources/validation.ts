@@ -11,6 +11,7 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { compareQuantityTexts, isFractional } from "../../meta/quantity.ts";
 import type { ContainerResizePolicy } from "../container/schema.ts";
 import {
@@ -59,7 +60,7 @@ export function validateResourceRequirements(
       return [
         ...validateResourceName(name, at),
         ...validateResourceQuantity(name, amount, at),
-        ...validateRequest(name, amount, Object.hasOwn(limits, name) ? limits[name] : undefined, path),
+        ...validateRequest(name, amount, getMember(limits, name), path),
         ...validatePages(name, amount, at),
       ];
     }),

@@ -1,6 +1,7 @@
 /** Label and field selectors: `app=web,tier in (a,b),!old` and `spec.nodeName=n1`. */
 
 import { goQuote } from "../../../schema/value/go-quote.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { ApiObject, Kind } from "../../kind.ts";
 import { badRequest } from "../../status.ts";
 import type { LabelSelector } from "../label-selector.ts";
@@ -198,12 +199,7 @@ function valueProblem(key: string, value: string, i: number): readonly string[] 
 }
 
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels | undefined): boolean {
-  return requirements.every((requirement) => matchesValue(requirement, labelOf(labels ?? {}, requirement.key)));
-}
-
-/** Object.hasOwn, because an object also inherits a `constructor`. */
-function labelOf(labels: Labels, key: string): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+  return requirements.every((requirement) => matchesValue(requirement, getMember(labels, requirement.key)));
 }
 
 /** Whether the value, undefined if missing, satisfies the requirement. */

@@ -47,19 +47,17 @@ export function validateLegacyIp(text: string, path: string): readonly FieldErro
   return parseIp(text) === undefined ? [invalidField(path, text, NO_IP)] : [];
 }
 
-const UNSPECIFIED = "may not be unspecified";
-
 /** Addresses that no endpoint can have, because they mean another host everywhere. */
-const SPECIAL: readonly (readonly [problem: string, ...blocks: readonly Cidr[]])[] = [
-  [UNSPECIFIED, parseBlock("0.0.0.0/32"), parseBlock("::/128")],
-  ["may not be in the loopback range (127.0.0.0/8, ::1/128)", parseBlock("127.0.0.0/8"), parseBlock("::1/128")],
+const SPECIAL: readonly (readonly [problem: (text: string) => string, ...blocks: readonly Cidr[]])[] = [
+  [(text) => `may not be unspecified (${text})`, parseBlock("0.0.0.0/32"), parseBlock("::/128")],
+  [() => "may not be in the loopback range (127.0.0.0/8, ::1/128)", parseBlock("127.0.0.0/8"), parseBlock("::1/128")],
   [
-    "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
+    () => "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
     parseBlock("169.254.0.0/16"),
     parseBlock("fe80::/10"),
   ],
   [
-    "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+    () => "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
     parseBlock("224.0.0.0/24"),
     // Any flags of the multicast address.
     ...Array.from({ length: 16 }, (_, flags) => parseBlock(`ff${flags.toString(16)}2::/16`)),
@@ -75,7 +73,7 @@ export function validateNonSpecialIp(text: string, path: string): readonly Field
   const ip = parseIp(text);
   if (ip === undefined) return [invalidField(path, text, "must be a valid IP address")];
   return SPECIAL.filter(([, ...blocks]) => blocks.some((one) => contains(one, ip))).map(([problem]) =>
-    invalidField(path, text, problem === UNSPECIFIED ? `${problem} (${text})` : problem),
+    invalidField(path, text, problem(text)),
   );
 }
 

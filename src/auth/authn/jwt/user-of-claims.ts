@@ -3,6 +3,7 @@
 import { toDynamicCelValue } from "../../../cel/adapter/json-value.ts";
 import type { Program } from "../../../cel/cel.ts";
 import { List, type Value } from "../../../cel/values/value.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { UserInfo } from "../../user.ts";
 import { InvalidCredentialsError } from "../invalid-credentials-error.ts";
 import type { ClaimSource, CompiledIssuer, Rule } from "./compile-issuer.ts";
@@ -56,7 +57,7 @@ function usernameFrom(source: ClaimSource, claims: Claims, run: Run): string {
 }
 
 function claimUsername({ claim }: { readonly claim: string }, claims: Claims): string {
-  const found = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  const found = getMember(claims, claim);
   if (typeof found !== "string")
     throw newError(`parse username claims ${JSON.stringify(claim)}: it is missing or not a string`);
   if (claim === "email" && Object.hasOwn(claims, "email_verified") && claims.email_verified !== true) {

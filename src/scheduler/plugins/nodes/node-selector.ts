@@ -3,7 +3,8 @@ import type { Node } from "../../../api/core/node/schema.ts";
 import type { NodeSelectorRequirement, NodeSelectorTerm } from "../../../api/core/node/selector.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { matchesValue } from "../../../api/meta/selectors/selector.ts";
-import { type Labels, labelOf } from "../../cache/label-match.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
+import type { Labels } from "../../cache/label-match.ts";
 
 /** The properties of a node that selectors match. */
 export interface SelectedNode {
@@ -20,7 +21,7 @@ export function matchesTerm(term: NodeSelectorTerm, { name, labels }: SelectedNo
   const { matchExpressions = [], matchFields = [] } = term;
   if (isEmptyTerm(term)) return false;
   return (
-    matchExpressions.every((requirement) => matches(requirement, labelOf(labels, requirement.key))) &&
+    matchExpressions.every((requirement) => matches(requirement, getMember(labels, requirement.key))) &&
     matchFields.every((requirement) => matches(requirement, requirement.key === "metadata.name" ? name : undefined))
   );
 }
@@ -36,7 +37,7 @@ function matches({ operator, values = [] }: NodeSelectorRequirement, value: stri
 /** `spec.nodeSelector` and required node affinity: all labels of the former, and one term of the latter. */
 export function matchesRequiredAffinity(pod: Pod, node: SelectedNode): boolean {
   for (const [key, value] of Object.entries(pod.spec?.nodeSelector ?? {})) {
-    if (labelOf(node.labels, key) !== value) return false;
+    if (getMember(node.labels, key) !== value) return false;
   }
   const required = pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return required === undefined || matchesTerms(required.nodeSelectorTerms, node);

@@ -1,7 +1,7 @@
 /** Required pod affinity and anti-affinity, of the incoming pod and of existing pods. */
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { type AffinityTerm, termMatches } from "../../cache/affinity-term.ts";
 import type { ClusterCache } from "../../cache/cluster-cache.ts";
-import { labelOf } from "../../cache/label-match.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
 import type { PodInfo } from "../../cache/pod-info.ts";
 import type { PodMatcher } from "../../cache/pod-match-index.ts";
@@ -105,7 +105,7 @@ class AffinityFilter implements NodeFilter {
     const { requiredAffinity } = this.#pod.terms;
     let podsExist = true;
     for (const { topologyKey } of requiredAffinity) {
-      if (labelOf(node.labels, topologyKey) === undefined) return false;
+      if (getMember(node.labels, topologyKey) === undefined) return false;
       if (this.#state.affinity.get(topologyKey, node) <= 0) podsExist = false;
     }
     return podsExist || (this.#state.affinity.isEmpty && this.#matchesAll(requiredAffinity, this.#pod));

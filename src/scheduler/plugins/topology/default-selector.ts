@@ -1,7 +1,8 @@
 /** The selector of the default spread constraints: what selects the pod together with its replicas. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type Requirement, requirementsOf } from "../../../api/meta/selectors/selector.ts";
-import { labelOf, type Selector, selectorOf } from "../../cache/label-match.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
+import { type Selector, selectorOf } from "../../cache/label-match.ts";
 import type { Listers } from "../../framework/handle.ts";
 
 /** Matches everything if no service and no controller selects the pod. */
@@ -11,7 +12,7 @@ export function defaultSelector(pod: Pod, listers: Listers): Selector {
   const merged: Record<string, string> = {};
   for (const { spec } of listers.services.inNamespace(namespace)) {
     const selector = Object.entries(spec?.selector ?? {});
-    const selects = selector.length > 0 && selector.every(([key, value]) => labelOf(labels, key) === value);
+    const selects = selector.length > 0 && selector.every(([key, value]) => getMember(labels, key) === value);
     if (selects) Object.assign(merged, Object.fromEntries(selector));
   }
   const owned = ownerRequirements(pod, namespace, listers, merged);

@@ -1,6 +1,6 @@
 /** Numbers by topology domain: a label key and its value. */
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { ClusterCache } from "../../cache/cluster-cache.ts";
-import { labelOf } from "../../cache/label-match.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
 
 export class DomainCounts {
@@ -16,7 +16,7 @@ export class DomainCounts {
 
   /** Adds to the domain of the node; nothing if the node lacks the label. */
   add(topologyKey: string, { labels }: NodeInfo, amount: number): void {
-    const value = labelOf(labels, topologyKey);
+    const value = getMember(labels, topologyKey);
     if (value === undefined) return;
     const values = this.#byKey.get(topologyKey) ?? new Map<string, number>();
     const next = (values.get(value) ?? 0) + amount;
@@ -35,7 +35,7 @@ export class DomainCounts {
   }
 
   get(topologyKey: string, { labels }: NodeInfo): number {
-    const value = labelOf(labels, topologyKey);
+    const value = getMember(labels, topologyKey);
     return value === undefined ? 0 : (this.#byKey.get(topologyKey)?.get(value) ?? 0);
   }
 

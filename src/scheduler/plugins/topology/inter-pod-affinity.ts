@@ -1,8 +1,8 @@
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { type AffinityTerm, termMatches } from "../../cache/affinity-term.ts";
 import type { ClusterCache } from "../../cache/cluster-cache.ts";
-import { labelOf } from "../../cache/label-match.ts";
 import { isAssigned, PodInfo, uidOf } from "../../cache/pod-info.ts";
 import type { ClusterEvent } from "../../framework/cluster-event.ts";
 import type { Plugin } from "../../framework/plugin.ts";
@@ -76,7 +76,7 @@ function isSchedulableAfterPodChange(pod: Pod, { before, after }: ClusterEvent, 
 function isSchedulableAfterNodeChange(pod: Pod, { before, after }: ClusterEvent): boolean {
   const { requiredAffinity, requiredAntiAffinity } = new PodInfo(pod).terms;
   const [old, next] = [before as Node | undefined, after as Node];
-  const domainOf = (node: Node | undefined, key: string) => labelOf(node?.metadata?.labels, key);
+  const domainOf = (node: Node | undefined, key: string) => getMember(node?.metadata?.labels, key);
   const isChanged = (key: string): boolean => domainOf(old, key) !== domainOf(next, key);
   const isGained = ({ topologyKey }: AffinityTerm): boolean =>
     domainOf(next, topologyKey) !== undefined && isChanged(topologyKey);

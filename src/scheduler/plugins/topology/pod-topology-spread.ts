@@ -1,7 +1,7 @@
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { TopologySpreadConstraint } from "../../../api/core/pod-spec/affinity.ts";
-import { labelOf } from "../../cache/label-match.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import { PodInfo, uidOf } from "../../cache/pod-info.ts";
 import type { ClusterEvent } from "../../framework/cluster-event.ts";
 import type { Handle } from "../../framework/handle.ts";
@@ -98,11 +98,12 @@ function isSchedulableAfterNodeChange(constraints: readonly SpreadConstraint[], 
   const [old, next] = [event.before as Node | undefined, event.after as Node | undefined];
   const hasKeys = (node: Node | undefined): boolean =>
     node !== undefined &&
-    constraints.every(({ topologyKey }) => labelOf(node.metadata?.labels, topologyKey) !== undefined);
+    constraints.every(({ topologyKey }) => getMember(node.metadata?.labels, topologyKey) !== undefined);
   if (old !== undefined && next !== undefined) {
     if (event.action === "UpdateNodeTaint") return hasKeys(next);
     const domainsChanged = constraints.some(
-      ({ topologyKey }) => labelOf(old.metadata?.labels, topologyKey) !== labelOf(next.metadata?.labels, topologyKey),
+      ({ topologyKey }) =>
+        getMember(old.metadata?.labels, topologyKey) !== getMember(next.metadata?.labels, topologyKey),
     );
     return hasKeys(old) !== hasKeys(next) || (hasKeys(next) && domainsChanged);
   }

@@ -1,7 +1,8 @@
 /** Constraints of topology spread, compiled for one pod. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { TopologySpreadConstraint } from "../../../api/core/pod-spec/affinity.ts";
-import { compileSelector, labelOf, ownLabelRequirements, type Selector } from "../../cache/label-match.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
+import { compileSelector, ownLabelRequirements, type Selector } from "../../cache/label-match.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
 import type { PodInfo } from "../../cache/pod-info.ts";
 import { matchesRequiredAffinity, requiresAffinity } from "../nodes/node-selector.ts";
@@ -52,5 +53,5 @@ export function compileConstraint(
 }
 
 export function hasAllKeys({ labels }: NodeInfo, constraints: readonly SpreadConstraint[]): boolean {
-  return constraints.every(({ topologyKey }) => labelOf(labels, topologyKey) !== undefined);
+  return constraints.every(({ topologyKey }) => getMember(labels, topologyKey) !== undefined);
 }

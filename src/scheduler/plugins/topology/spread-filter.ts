@@ -1,6 +1,6 @@
 /** Topology spread as a filter: constraints with `whenUnsatisfiable: DoNotSchedule`. */
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { ClusterCache } from "../../cache/cluster-cache.ts";
-import { labelOf } from "../../cache/label-match.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
 import type { PodInfo } from "../../cache/pod-info.ts";
 import { spreadMatcher } from "../../cache/pod-match-index.ts";
@@ -40,7 +40,7 @@ function countDomains(
   const counts = new Map<string, number>();
   for (const node of cache.nodes()) {
     if (!hasAllKeys(node, all) || !includesNode(node)) continue;
-    const domain = labelOf(node.labels, topologyKey) ?? "";
+    const domain = getMember(node.labels, topologyKey) ?? "";
     counts.set(domain, (counts.get(domain) ?? 0) + (byNode?.get(node.name) ?? 0));
   }
   return { counts, minimum: undefined };
@@ -59,7 +59,7 @@ class SpreadFilter implements NodeFilter {
 
   filter({ labels }: NodeInfo): Rejection | undefined {
     for (const [index, { topologyKey, selector, maxSkew, minDomains }] of this.#constraints.entries()) {
-      const domain = labelOf(labels, topologyKey);
+      const domain = getMember(labels, topologyKey);
       if (domain === undefined) return NO_LABEL;
       const domains = this.#domains[index]!;
       const own = selector.matches(this.#pod.labels) ? 1 : 0;
@@ -87,7 +87,7 @@ class SpreadFilter implements NodeFilter {
     for (const [index, { selector, topologyKey, includesNode }] of this.#constraints.entries()) {
       if (!selector.matches(pod.labels) || !includesNode(node)) continue;
       const domains = this.#domains[index]!;
-      const domain = labelOf(node.labels, topologyKey) ?? "";
+      const domain = getMember(node.labels, topologyKey) ?? "";
       domains.counts.set(domain, (domains.counts.get(domain) ?? 0) + difference);
       domains.minimum = undefined;
     }

@@ -1,6 +1,6 @@
 /** Topology spread as a score: constraints with `whenUnsatisfiable: ScheduleAnyway`, and the default ones. */
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { ClusterCache } from "../../cache/cluster-cache.ts";
-import { labelOf } from "../../cache/label-match.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
 import type { PodInfo } from "../../cache/pod-info.ts";
 import { spreadMatcher } from "../../cache/pod-match-index.ts";
@@ -37,7 +37,7 @@ export function createSpreadScorer(
       return { constraint, byNode, byDomain: undefined, weight: domainWeight(scored.length) };
     }
     const byDomain = new Map<string, number>();
-    for (const { labels } of scored) byDomain.set(labelOf(labels, topologyKey) ?? "", 0);
+    for (const { labels } of scored) byDomain.set(getMember(labels, topologyKey) ?? "", 0);
     return { constraint, byNode, byDomain, weight: domainWeight(byDomain.size) };
   });
   for (const { constraint, byNode, byDomain } of domains) {
@@ -45,7 +45,7 @@ export function createSpreadScorer(
     for (const [nodeName, count] of byNode) {
       const node = cache.node(nodeName);
       if (node === undefined || !isScored(node) || !constraint.includesNode(node)) continue;
-      const domain = labelOf(node.labels, constraint.topologyKey) ?? "";
+      const domain = getMember(node.labels, constraint.topologyKey) ?? "";
       const sum = byDomain.get(domain);
       if (sum !== undefined) byDomain.set(domain, sum + count);
     }
@@ -55,7 +55,7 @@ export function createSpreadScorer(
       if (!isScored(node)) return IGNORED;
       let score = 0;
       for (const { constraint, byNode, byDomain, weight } of domains) {
-        const domain = labelOf(node.labels, constraint.topologyKey);
+        const domain = getMember(node.labels, constraint.topologyKey);
         if (domain === undefined) continue;
         const count = byDomain === undefined ? byNode?.get(node.name) : byDomain.get(domain);
         score += (count ?? 0) * weight + (constraint.maxSkew - 1);

@@ -3,7 +3,7 @@ import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.t
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
-import { labelOf } from "../../cache/label-match.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
 import type { PodInfo } from "../../cache/pod-info.ts";
 import type { Handle } from "../../framework/handle.ts";
@@ -57,7 +57,7 @@ function boundVolume(volume: PersistentVolume, claim: PersistentVolumeClaim): Pe
 }
 
 export function isFullyBound({ metadata, spec }: PersistentVolumeClaim): boolean {
-  return Boolean(spec?.volumeName) && labelOf(metadata?.annotations, BIND_COMPLETED) !== undefined;
+  return Boolean(spec?.volumeName) && getMember(metadata?.annotations, BIND_COMPLETED) !== undefined;
 }
 
 /** Rejects when the volumes are not bound within the time, or cannot be. */
@@ -132,7 +132,7 @@ function isBound(pod: PodInfo, node: NodeInfo, { bindings, provisions }: PodVolu
     const { name, annotations } = claim.metadata ?? {};
     if (annotations === undefined) throw new Error(`selectedNode annotation reset for PVC "${name}"`);
     // A provisioner that fails removes the annotation.
-    if (labelOf(annotations, SELECTED_NODE) !== node.name) throw new Error(`provisioning failed for PVC "${name}"`);
+    if (getMember(annotations, SELECTED_NODE) !== node.name) throw new Error(`provisioning failed for PVC "${name}"`);
     const volumeName = claim.spec?.volumeName ?? "";
     if (volumeName !== "") {
       const volume = listers.volumes.get(volumeName);

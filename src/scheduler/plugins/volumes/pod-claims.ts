@@ -2,7 +2,7 @@
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { labelOf } from "../../cache/label-match.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 
 type Volume = NonNullable<NonNullable<Pod["spec"]>["volumes"]>[number];
 
@@ -44,11 +44,11 @@ const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 
 /** Empty for none. */
 export function classOfClaim({ metadata, spec }: PersistentVolumeClaim): string {
-  return labelOf(metadata?.annotations, CLASS_ANNOTATION) ?? spec?.storageClassName ?? "";
+  return getMember(metadata?.annotations, CLASS_ANNOTATION) ?? spec?.storageClassName ?? "";
 }
 
 export function classOfVolume({ metadata, spec }: PersistentVolume): string {
-  return labelOf(metadata?.annotations, CLASS_ANNOTATION) ?? spec?.storageClassName ?? "";
+  return getMember(metadata?.annotations, CLASS_ANNOTATION) ?? spec?.storageClassName ?? "";
 }
 
 /** Kubernetes' message for an object that does not exist. */

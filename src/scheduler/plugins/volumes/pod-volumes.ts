@@ -4,7 +4,8 @@ import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-
 import { compareQuantityTexts } from "../../../api/meta/quantity.ts";
 import type { CSIStorageCapacity } from "../../../api/storage/csi-storage-capacity/schema.ts";
 import type { StorageClass } from "../../../api/storage/storage-class/schema.ts";
-import { compileSelector, labelOf } from "../../cache/label-match.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
+import { compileSelector } from "../../cache/label-match.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
 import type { Listers } from "../../framework/handle.ts";
 import type { AssumedObjects } from "./assumed-objects.ts";
@@ -74,7 +75,7 @@ function findForDelayed(claims: readonly PersistentVolumeClaim[], node: NodeInfo
   const provisions: PersistentVolumeClaim[] = [];
   const unselected: PersistentVolumeClaim[] = [];
   for (const claim of claims) {
-    const selectedNode = labelOf(claim.metadata?.annotations, SELECTED_NODE);
+    const selectedNode = getMember(claim.metadata?.annotations, SELECTED_NODE);
     if (selectedNode === undefined) unselected.push(claim);
     else if (selectedNode === node.name) provisions.push(claim);
     else return { reasons: [BIND_CONFLICT] };
@@ -124,7 +125,7 @@ function allowsTopology({ allowedTopologies = [] }: StorageClass, { labels }: No
   if (allowedTopologies.length === 0) return true;
   return allowedTopologies.some(({ matchLabelExpressions = [] }) => {
     const matches = matchLabelExpressions.every(({ key, values }) => {
-      const value = labelOf(labels, key);
+      const value = getMember(labels, key);
       return value !== undefined && values.includes(value);
     });
     return matches && matchLabelExpressions.length > 0;

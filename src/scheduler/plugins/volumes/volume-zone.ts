@@ -1,6 +1,6 @@
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
-import { labelOf } from "../../cache/label-match.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { PodInfo } from "../../cache/pod-info.ts";
 import type { Listers } from "../../framework/handle.ts";
 import type { Plugin } from "../../framework/plugin.ts";
@@ -45,9 +45,9 @@ export function createVolumeZone(listers: Pick<Listers, "claims" | "volumes" | "
       return {
         filter: {
           filter({ labels }) {
-            if (![...TOPOLOGY_KEYS.keys()].some((key) => labelOf(labels, key) !== undefined)) return undefined;
+            if (![...TOPOLOGY_KEYS.keys()].some((key) => getMember(labels, key) !== undefined)) return undefined;
             const fits = topologies.every(({ key, values }) => {
-              const value = labelOf(labels, key) ?? labelOf(labels, TOPOLOGY_KEYS.get(key) ?? key);
+              const value = getMember(labels, key) ?? getMember(labels, TOPOLOGY_KEYS.get(key) ?? key);
               return value !== undefined && values.has(value);
             });
             return fits ? undefined : CONFLICT;
@@ -91,7 +91,7 @@ function topologiesOf(
 /** A label may have several zones: `a__b`. */
 function labelTopologies({ metadata }: PersistentVolume): readonly VolumeTopology[] {
   return [...TOPOLOGY_KEYS.keys()].flatMap((key) => {
-    const value = labelOf(metadata?.labels, key);
+    const value = getMember(metadata?.labels, key);
     const values = value?.split("__").map((zone) => zone.trim());
     return values === undefined || values.includes("") ? [] : [{ key, values: new Set(values) }];
   });
