@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import t from "tap";
-import { unauthorized } from "../../api/status.ts";
+import { StatusError, unauthorized } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
@@ -103,6 +103,27 @@ t.test("createAgentHandler() ends a followed log after four hours", async (t) =>
   }
   t.equal(await reading, "one\n");
   t.ok(ended - started >= 4 * 3_600_000 && ended - started < 5 * 3_600_000, `${ended - started} ms`);
+});
+
+t.test("createAgentHandler() responds with the status of a route's error, and hides those of reviews", async (t) => {
+  await using at = await podHarness();
+  const inUse = async (): Promise<never> => {
+    throw new StatusError(409, "Conflict", "it is mounted");
+  };
+  const send = async (authenticate: AgentHandlerOptions["authenticate"], localVolumes = inUse) => {
+    const options = { pods: at.manager, clock: at.clock, problems: () => [], configz: {}, debugging: true };
+    const handler = createAgentHandler({ ...options, authenticate, localVolumes });
+    const response = await handler(makeRequest({ method: "POST", path: "/localVolumes/pvc-1/remove" }));
+    return [response.status, JSON.parse(await text(response)).message];
+  };
+  const admin = { name: "admin", uid: "", groups: [], extra: {} };
+  const hidden = "Internal error occurred: the server could not handle this request";
+  t.same(await send(async () => admin), [409, "it is mounted"]);
+  t.same(await send(inUse), [500, hidden]);
+  const fail = async (): Promise<never> => {
+    throw new Error("secret");
+  };
+  t.same(await send(async () => admin, fail), [500, hidden]);
 });
 
 t.test("createHealthHandler() responds with the problems", async (t) => {

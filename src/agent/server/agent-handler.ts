@@ -21,7 +21,7 @@ import type { AgentAuthorization } from "./authorization.ts";
 import { serveCheckpoint } from "./checkpoint.ts";
 import { serveContainerLogs } from "./container-logs.ts";
 import { serveAttach, serveExec, servePortForward, serveRun } from "./container-streams.ts";
-import { Endpoints } from "./endpoints.ts";
+import { Endpoints, type Route } from "./endpoints.ts";
 import { accepts, goErrorResponse, methodNotAllowed, notAcceptable, pageNotFound } from "./go-responses.ts";
 import { createCheckResponse, createHealthChecks, createHealthResponse, type HealthCheck } from "./health.ts";
 import { addDebugPages, type DebugPagesOptions } from "./pages/debug-pages.ts";
@@ -124,7 +124,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       const refusal = await checkAccess(options, request);
       // Other clients must not make the agent record their requests.
       currentSpan()?.trace.decide(refusal === undefined && options.authenticate !== undefined);
-      return refusal ?? (await route(request, {}));
+      return refusal ?? (await serveRoute(route, request));
     } catch (error) {
       return errorResponse(error);
     }
@@ -133,6 +133,16 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   const serverType = options.authenticate === undefined ? "readonly" : "readwrite";
   const traced = options.tracer === undefined ? handler : traceRequests(handler, options.tracer);
   return options.figures?.requests.wrap(traced, serverType, hasRoute) ?? traced;
+}
+
+/** Errors with a status are meant for the client; those of the reviews of its access are not. */
+async function serveRoute(route: Route, request: HttpRequest): Promise<HttpResponse> {
+  try {
+    return await route(request, {});
+  } catch (error) {
+    if (error instanceof StatusError) return jsonResponse(error.status.code, error.status);
+    throw error;
+  }
 }
 
 function addNodePages(

@@ -3,7 +3,7 @@ import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { Router } from "../../http/router.ts";
 import { methodNotAllowed, movedPermanently, routeNotFound } from "./go-responses.ts";
 
-type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
+export type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 
 /** What Go's `http.ServeMux` does, for paths as they are sent: percent-encoded letters match nothing. */
 export class Endpoints {

@@ -91,7 +91,10 @@ async function play(
   let created: PersistentVolume | undefined;
   const show = ({ verb, kind, object }: Write): string => {
     let text = `${verb} ${kind.singular} ${object.metadata?.finalizers?.length ?? ""}`.trim();
-    if (kind === (eventKind as Kind)) text = `${(object as Event).reason}: ${(object as Event).message}`;
+    if (kind === (eventKind as Kind)) {
+      const { type, reason, message } = object as Event;
+      text = `${type} ${reason}: ${message}`;
+    }
     if (verb === "create" && kind === (persistentVolumeKind as Kind)) created = object as PersistentVolume;
     calls.push(text);
     return text;
@@ -116,8 +119,8 @@ t.test("a claim gets a volume in a directory of the node that the scheduler sele
   t.same(
     writes.toSorted(),
     [
-      'Provisioning: External provisioner is provisioning volume for claim "ns/data"',
-      `ProvisioningSucceeded: Successfully provisioned volume ${VOLUME}`,
+      'Normal Provisioning: External provisioner is provisioning volume for claim "ns/data"',
+      `Normal ProvisioningSucceeded: Successfully provisioned volume ${VOLUME}`,
       "create persistentvolume 1",
       'node-a proxy/localVolumes/V/ensure {"sizeBytes":1073741824}',
     ].toSorted(),
@@ -143,7 +146,7 @@ t.test("claims that wait for a node, and those of others, get none", async (t) =
 
 t.test("what cannot be provided is reported", async (t) => {
   const failure = (message: string): string =>
-    `ProvisioningFailed: failed to provision volume with StorageClass "local-path": ${message}`;
+    `Warning ProvisioningFailed: failed to provision volume with StorageClass "local-path": ${message}`;
   const block = await play(claim(SELECTED, { volumeMode: "Block" }), [classes, nodes]);
   t.ok(block.writes.includes(failure("volume mode Block is not supported")));
   const selector = await play(claim(SELECTED, { selector: {} }), [classes, nodes]);
@@ -175,10 +178,15 @@ t.test("a released volume loses its directory first, then its object", async (t)
 });
 
 t.test("a directory that cannot be removed keeps its volume, with an event", async (t) => {
-  const { writes } = await play(objectsOf(persistentVolumeKind, volume("Released")), [nodes], () => {
-    throw new StatusError(409, "Conflict", "the volume is mounted for a pod");
-  });
-  t.same(writes, ["node-a proxy/localVolumes/V/remove {}", "VolumeFailedDelete: the volume is mounted for a pod"]);
+  const fail = async (error: StatusError) => {
+    const { writes } = await play(objectsOf(persistentVolumeKind, volume("Released")), [nodes], () => {
+      throw error;
+    });
+    t.equal(writes[0], "node-a proxy/localVolumes/V/remove {}");
+    return writes.slice(1);
+  };
+  t.same(await fail(new StatusError(409, "Conflict", "it is mounted")), ["Normal VolumeDelete: it is mounted"]);
+  t.same(await fail(new StatusError(500, "InternalError", "no")), ["Warning VolumeFailedDelete: no"]);
 });
 
 t.test("the data of retained volumes and of claims in use stays", async (t) => {
@@ -199,8 +207,8 @@ t.test("a claim that requests more gets more", async (t) => {
   t.same(
     writes.toSorted(),
     [
-      `Resizing: External resizer is resizing volume ${VOLUME}`,
-      "VolumeResizeSuccessful: Resize volume succeeded",
+      `Normal Resizing: External resizer is resizing volume ${VOLUME}`,
+      "Normal VolumeResizeSuccessful: Resize volume succeeded",
       'node-a proxy/localVolumes/V/ensure {"sizeBytes":3221225472}',
       "status persistentvolumeclaim",
       "update persistentvolume 2",

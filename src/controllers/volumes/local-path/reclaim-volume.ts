@@ -2,6 +2,7 @@
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import { ignoreNotFound } from "../../../api/status.ts";
+import { statusCodeOf } from "../../api-errors.ts";
 import { objectReference } from "../../workload/object-keys.ts";
 import { messageOf } from "../../workload/pod-control.ts";
 import { removeDirectory } from "./node-volumes.ts";
@@ -35,7 +36,12 @@ async function remove(deps: ProvisioningDeps, volume: PersistentVolume, signal: 
     await removeDirectory(deps.client, node.metadata?.name ?? "", name, signal);
   } catch (error) {
     signal.throwIfAborted();
-    deps.recorder.record(objectReference(volume), "Warning", "VolumeFailedDelete", messageOf(error));
+    // As Kubernetes reports a volume in use: that of a pod without a grace period is unmounted after the pod is gone.
+    const [type, reason] =
+      statusCodeOf(error) === 409
+        ? (["Normal", "VolumeDelete"] as const)
+        : (["Warning", "VolumeFailedDelete"] as const);
+    deps.recorder.record(objectReference(volume), type, reason, messageOf(error));
     throw error;
   }
 }
