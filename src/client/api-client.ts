@@ -131,14 +131,12 @@ class ApiClient implements Client {
   async list<T extends ApiObject>(kind: Kind<T>, query: ListQuery = {}, signal?: AbortSignal): Promise<ListResult<T>> {
     const { namespace, ...rest } = query;
     const call = { method: "GET", kind: kind as Kind, namespace, query: rest, isList: true, signal };
-    const value = (await readValue(await this.#send(call))) as RawList | undefined;
+    const response = await this.#send(call);
+    const values = readValues(response.body);
+    if (values !== undefined) return await readListValues(values, localObjectReader(kind));
+    const value = (await readValue(response)) as RawList | undefined;
     const items = Array.isArray(value?.items) ? value.items : [];
-    const next = text(value?.metadata?.continue);
-    return {
-      items: items.map((item) => decodeObject(kind, item)),
-      resourceVersion: text(value?.metadata?.resourceVersion),
-      ...(next === "" ? {} : { continue: next }),
-    };
+    return toListResult(value, items, (item) => decodeObject(kind, item));
   }
 
   async create<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T> {
@@ -461,6 +459,30 @@ function localObjectReader<T extends ApiObject>(kind: Kind<T>): (value: unknown)
   const type = { kind: kind.kind, apiVersion: formatApiVersion(kind.group, kind.version) };
   if (!isMetadataOnly(kind)) return (value) => ({ ...(value as T), ...type });
   return (value) => ({ metadata: (value as T).metadata, ...type }) as T;
+}
+
+function toListResult<T>(
+  list: RawList | undefined,
+  items: readonly unknown[],
+  read: (value: unknown) => T,
+): ListResult<T> {
+  const next = text(list?.metadata?.continue);
+  return {
+    items: items.map(read),
+    resourceVersion: text(list?.metadata?.resourceVersion),
+    ...(next === "" ? {} : { continue: next }),
+  };
+}
+
+/** Of a server in this process: the head of the list, then its objects. */
+async function readListValues<T>(values: AsyncIterable<unknown>, read: (value: unknown) => T): Promise<ListResult<T>> {
+  let head: RawList | undefined;
+  const items: unknown[] = [];
+  for await (const value of values) {
+    if (head === undefined) head = value as RawList;
+    else items.push(value);
+  }
+  return toListResult(head, items, read);
 }
 
 /** The annotation of the bookmark after the objects that a watch begins with. */

@@ -4,7 +4,7 @@ import t from "tap";
 import { systemClock } from "../std/time/clock.ts";
 import { JoinedChunks } from "./joined-chunks.ts";
 import { writeBody } from "./server/write-body.ts";
-import { wrapStream } from "./value-stream.ts";
+import { readValues, wrapStream } from "./value-stream.ts";
 
 const KIB = 1024;
 const CHUNK = 64 * KIB;
@@ -47,6 +47,29 @@ for (const [name, lengths] of Object.entries(cases)) {
     t.equal(bytes, whole.length);
   });
 }
+
+t.test("values() has the values instead of the chunks, wrapped as they are", async (t) => {
+  t.equal(readValues(new JoinedChunks(partsOf(1))), undefined);
+  async function* values(): AsyncGenerator<unknown> {
+    yield* [{ a: 1 }, "b"];
+  }
+  const wrapped: unknown[] = [];
+  const body = wrapStream(new JoinedChunks(partsOf(1), values), async function* <V>(stream: AsyncIterable<V>) {
+    for await (const value of stream) {
+      wrapped.push(value);
+      yield value;
+    }
+  });
+  const read: unknown[] = [];
+  for await (const value of readValues(body) ?? []) read.push(value);
+  t.same(
+    [read, wrapped],
+    [
+      [{ a: 1 }, "b"],
+      [{ a: 1 }, "b"],
+    ],
+  );
+});
 
 t.test("inOneBuffer() creates one buffer", async (t) => {
   const chunks = new JoinedChunks(partsOf(5 * CHUNK)).inOneBuffer();

@@ -2,19 +2,27 @@ import { TimeSlice } from "../std/async/time-slice.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 
-type Chunks = AsyncIterable<Uint8Array>;
+/** Passes a stream on, as it is. */
+type Wrap = <V>(stream: AsyncIterable<V>) => AsyncIterable<V>;
 
 /**
  * A body whose parts are joined to chunks of 64 KiB while they are created, which other requests interrupt. An empty
- * part only ends a step of a long computation. It can be iterated once.
+ * part only ends a step of a long computation. It can be iterated once. A reader in the same process can take `values`
+ * instead, if there are any.
  */
 export class JoinedChunks implements AsyncIterable<Uint8Array> {
   readonly #parts: Iterable<Uint8Array>;
-  readonly #wrap: (chunks: Chunks) => Chunks;
+  readonly #values: (() => AsyncIterable<unknown>) | undefined;
+  readonly #wrap: Wrap;
 
-  constructor(parts: Iterable<Uint8Array>, wrap: (chunks: Chunks) => Chunks = (chunks) => chunks) {
+  constructor(parts: Iterable<Uint8Array>, values?: () => AsyncIterable<unknown>, wrap: Wrap = (stream) => stream) {
     this.#parts = parts;
+    this.#values = values;
     this.#wrap = wrap;
+  }
+
+  values(): AsyncIterable<unknown> | undefined {
+    return this.#values && this.#wrap(this.#values());
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
@@ -30,9 +38,9 @@ export class JoinedChunks implements AsyncIterable<Uint8Array> {
     return this.#wrap(join(this.#parts, () => buffer))[Symbol.asyncIterator]();
   }
 
-  /** The same body with its chunks passed through `wrap`, which must not keep them. */
-  wrapped(wrap: (chunks: Chunks) => Chunks): JoinedChunks {
-    return new JoinedChunks(this.#parts, (chunks) => wrap(this.#wrap(chunks)));
+  /** The same body with its chunks or values passed through `wrap`, which must not keep chunks. */
+  wrapped(wrap: Wrap): JoinedChunks {
+    return new JoinedChunks(this.#parts, this.#values, (stream) => wrap(this.#wrap(stream)));
   }
 }
 

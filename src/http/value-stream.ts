@@ -33,7 +33,8 @@ export function wrapStream(
   );
 }
 
-/** The values of a body made by `createValueStream`; undefined for every other body. */
+/** The values of a body made by `createValueStream` or of joined chunks with values; undefined for every other body. */
 export function readValues(body: HttpResponse["body"]): AsyncIterable<unknown> | undefined {
+  if (body instanceof JoinedChunks) return body.values();
   return VALUES in body ? (body as ValueStream<unknown>)[VALUES]() : undefined;
 }

@@ -2,6 +2,8 @@
 import { buffer } from "node:stream/consumers";
 import t from "tap";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { HttpResponse } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
 import { create } from "../../registry/create.ts";
 import { list } from "../../registry/list.ts";
@@ -60,6 +62,18 @@ t.test("a large list is encoded while it is sent, with the same bytes", async (t
     objects,
   );
   t.ok((await buffer(asProtobuf.body as AsyncIterable<Uint8Array>)).equals(whole));
+});
+
+t.test("a client in the same process reads a large list without its bytes", async (t) => {
+  await using f = await setUp(3);
+  const read = (respond: () => Promise<HttpResponse>) => createClient({ transport: respond }).list(configMapKind);
+  const local = await read(async () => f.respond(json));
+  const bytes = await buffer(f.respond(json).body as AsyncIterable<Uint8Array>);
+  t.same(local, await read(async () => ({ ...f.respond(json), body: bytes })));
+  t.ok(
+    local.items.every(({ data }, index) => data === f.page.items[index]?.object.data),
+    "the objects of the cache",
+  );
 });
 
 t.test("a large list in YAML or indented JSON is encoded item by item, with the same bytes", async (t) => {

@@ -12,6 +12,7 @@ import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
 import { indentedListChunks, yamlListChunks } from "./converted-list.ts";
@@ -193,7 +194,8 @@ export function listResponse<T extends ApiObject>(
   const head = Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`);
   const chunks = jsonListChunks([typeMetaPrefix(listTypeMeta), head], page.items, itemTypeMeta, listBytes);
   if (isJson && listBytes >= STREAMED_BYTES_MIN) {
-    return { ...bytesResponse(200, representation.mediaType, new JoinedChunks(chunks)), finite: true };
+    const body = new JoinedChunks(chunks, () => listValues({ metadata: listMetadata }, page.items));
+    return { ...bytesResponse(200, representation.mediaType, body), finite: true };
   }
   return encodeJson(200, representation, [...chunks]);
 }
@@ -235,6 +237,16 @@ function* jsonListChunks<T extends ApiObject>(
     }
   }
   yield LIST_END;
+}
+
+/** For a reader in the same process: the head of the list, then its objects without kind and apiVersion. */
+async function* listValues<T extends ApiObject>(head: object, items: ListPage<T>["items"]): AsyncGenerator<unknown> {
+  yield head;
+  const slice = new TimeSlice();
+  for (const item of items) {
+    yield item.object;
+    if (slice.isOver) await slice.end();
+  }
 }
 
 function* encodeItems<T extends ApiObject>(
