@@ -1,9 +1,13 @@
 /** Objects of an informer by namespace and label, so that a selector need not be compared with all of a namespace. */
 import type { ApiObject } from "../../api/kind.ts";
 import type { Informer } from "../../client/informer/informer.ts";
+import { countMembers } from "../../schema/value/plain-object.ts";
 import { keyOf } from "../workload/object-keys.ts";
 
 type Labels = Readonly<Record<string, string>>;
+
+/** An object with more labels is not indexed by them, which would cost more than it saves: it is always compared. */
+const INDEXED_MAX = 64;
 
 /** Must subscribe before the controller that uses it, so that handlers see the change here. */
 export class LabelIndex<T extends ApiObject> implements Disposable {
@@ -11,7 +15,7 @@ export class LabelIndex<T extends ApiObject> implements Disposable {
   readonly #groups = new Map<string, Map<string, T>>();
   readonly #unsubscribe: () => void;
 
-  constructor(informer: Informer<T>, labelsOf: (object: T) => Labels) {
+  constructor(informer: Pick<Informer<T>, "subscribe">, labelsOf: (object: T) => Labels) {
     this.#labelsOf = labelsOf;
     this.#unsubscribe = informer.subscribe({
       put: (object, previous) => {
@@ -27,17 +31,21 @@ export class LabelIndex<T extends ApiObject> implements Disposable {
 
   /** The objects with all of the labels; none for no labels. */
   withAll(namespace: string, labels: Labels): readonly T[] {
-    const candidates = Object.entries(labels).map((label) => this.#groups.get(groupKey(namespace, label)));
-    const fewest = candidates.reduce((a, b) => ((a?.size ?? 0) <= (b?.size ?? 0) ? a : b), candidates[0]);
     const wanted = Object.entries(labels);
-    return [...(fewest?.values() ?? [])].filter((object) => includesEntries(this.#labelsOf(object), wanted));
+    if (wanted.length === 0) return [];
+    const candidates = wanted.map((label) => this.#groups.get(groupKey(namespace, label)));
+    const fewest = candidates.reduce((a, b) => ((a?.size ?? 0) <= (b?.size ?? 0) ? a : b));
+    return [...(fewest?.values() ?? []), ...this.#unindexed(namespace)].filter((object) =>
+      includesEntries(this.#labelsOf(object), wanted),
+    );
   }
 
-  /** The objects that are indexed by one of the labels. */
+  /** The objects with one of the labels; some may have none of them. */
   withAny(namespace: string, labels: Labels): readonly T[] {
-    return Object.entries(labels).flatMap((label) => [
+    const indexed = Object.entries(labels).flatMap((label) => [
       ...(this.#groups.get(groupKey(namespace, label))?.values() ?? []),
     ]);
+    return [...indexed, ...this.#unindexed(namespace)];
   }
 
   [Symbol.dispose](): void {
@@ -46,7 +54,13 @@ export class LabelIndex<T extends ApiObject> implements Disposable {
 
   #groupsOf(object: T): readonly string[] {
     const namespace = object.metadata?.namespace ?? "";
-    return Object.entries(this.#labelsOf(object)).map((label) => groupKey(namespace, label));
+    const labels = this.#labelsOf(object);
+    if (countMembers(labels) > INDEXED_MAX) return [namespace];
+    return Object.entries(labels).map((label) => groupKey(namespace, label));
+  }
+
+  #unindexed(namespace: string): Iterable<T> {
+    return this.#groups.get(namespace)?.values() ?? [];
   }
 
   #delete(object: T): void {
