@@ -1,5 +1,6 @@
 /** Starts and stops the components of the node agent, in order. */
 import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { NetworkPolicies } from "../network-policy/network-policies.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
@@ -66,6 +67,10 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   stack.defer(() => stop.abort(new Error("the agent stops")));
   using _stopping = abortWhileStarting(deps.stopping, stop);
   await mkdir(podsDir(config), { recursive: true, mode: 0o750 });
+  // Drivers mount both, and their manifests require that they exist.
+  for (const name of ["plugins", "plugins_registry"])
+    await mkdir(join(config.rootDir, name), { recursive: true, mode: 0o750 });
+  stack.use(await deps.shareMounts?.(config.rootDir, deps.log));
   await mkdir(config.podLogsDir, { recursive: true, mode: 0o755 });
   const foundation = await openFoundation(config, deps, { signal: stop.signal, stack });
   const policies = await openNetworkPolicies(foundation, (text) =>

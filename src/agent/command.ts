@@ -44,6 +44,7 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
   try {
     // Help, version and configuration are printed without loading the rest of the agent.
     const { startAgent } = await import("./agent.ts");
+    const { shareMounts } = await import("./volumes/mount/shared-mounts.ts");
     const { join, token, "ca-hash": caHash } = effective.flags;
     const configured = toAgentConfig(effective);
     checkNodeIps(configured.node.ips);
@@ -56,6 +57,7 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
       log,
       setVerbosity: (level) => log.setVerbosity(level),
       stopping: stop.signal,
+      shareMounts,
       ...deps,
     });
     await notifier.ready();

@@ -8,6 +8,7 @@ import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import type { AgentConfig } from "../agent/agent-config.ts";
 import { agentFlags } from "../agent/flags.ts";
 import { defaultAgentConfig } from "../agent/options.ts";
+import { shareMounts } from "../agent/volumes/mount/shared-mounts.ts";
 import type { ApiServerConfig } from "../apiserver/config/config.ts";
 import { createDefaultConfig } from "../apiserver/config/default-config.ts";
 import { ENFORCE_POLICIES } from "../apiserver/control-plane/node-bootstrap.ts";
@@ -85,6 +86,7 @@ export async function startCluster(
     "--agent-port",
     startAgent(withReportedVersion(agentConfig(options, server!.pki, runtime!.endpoint), deps.version), {
       ...deps,
+      shareMounts,
       importedImages: runtime!.importedImages,
     }),
   );

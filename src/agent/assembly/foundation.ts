@@ -68,6 +68,8 @@ export interface AgentDeps {
   readonly dnsPort?: number;
   /** Serves clients of a node without API server; undefined: it serves none. */
   readonly nodeApi?: () => Promise<MakeNodeApi>;
+  /** Shares the mounts below the root directory with containers; undefined: they stay as they are. */
+  readonly shareMounts?: (directory: string, log: Logger) => Promise<AsyncDisposable>;
 }
 
 /** Aborts and disposes what the agent opens. */

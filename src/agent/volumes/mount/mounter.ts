@@ -57,6 +57,6 @@ export const systemMounter: Mounter = {
 };
 
 /** The kernel writes space, tab, newline and backslash as octal. */
-function unescapeOctal(text: string): string {
+export function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
