@@ -3,6 +3,7 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type Serv
 import { joinHeaders } from "../join-headers.ts";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { statusResponse } from "../respond.ts";
+import { readHandleOf } from "./bulk-reads.ts";
 import {
   callHandler,
   endsConnection,
@@ -34,13 +35,15 @@ export class Http2Connection {
   #running = 0;
   #idleSince: number;
   #goingAway = false;
-  readonly #turns = new ConnectionTurns();
+  readonly #turns: ConnectionTurns;
 
   constructor(session: ServerHttp2Session, peer: Peer, context: ServerContext) {
     this.session = session;
     this.#peer = peer;
     this.#context = context;
     this.#idleSince = context.clock.monotonic();
+    this.#turns = new ConnectionTurns(readHandleOf(session.socket as { readonly _handle?: unknown }));
+    session.on("close", () => context.turns.remove(this.#turns));
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.on("stream", (stream, headers, flags, raw) => this.#accept(stream, headers, flags, raw));
   }

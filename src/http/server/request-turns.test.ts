@@ -63,7 +63,8 @@ t.test("RequestTurns makes the turns of a crowd shorter", async (t) => {
   t.equal(f.started(), `r${"f".repeat(32)}`);
   await nextTurn();
   t.equal(f.started(), "ff");
-  f.send("r", rare, 1);
+  f.send("r", rare, 2);
+  t.equal(f.started(), "r", "the first of a connection starts at once");
   await nextTurn();
   t.equal(f.started(), "rf");
   let started = 0;

@@ -5,16 +5,26 @@
 import { CROWD, REQUESTS_PER_TURN, REQUESTS_PER_TURN_CROWDED, SHARED_MS } from "../../std/async/turns.ts";
 import { Fifo } from "../../std/collections/fifo.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { BulkConnection, BulkReads, type ReadHandle } from "./bulk-reads.ts";
 
 /** The waiting requests of one connection: at most as many as it has streams. */
 export class ConnectionTurns {
   readonly waiting = new Fifo<() => void>();
+  readonly bulk: BulkConnection;
+  /** The turn in which a request of the connection started last. */
+  lastTurn = -1;
+
+  constructor(handle?: ReadHandle) {
+    this.bulk = new BulkConnection(handle);
+  }
 }
 
 export class RequestTurns {
   readonly #clock: Pick<Clock, "monotonic">;
+  readonly #reads = new BulkReads();
   #latest: ConnectionTurns | undefined;
   #sharedUntilMs = Number.NEGATIVE_INFINITY;
+  #turn = 0;
   /** Requests started since the last turn that was scheduled. */
   #started = 0;
   #waiting = 0;
@@ -30,12 +40,13 @@ export class RequestTurns {
   /** Starts a request at once, or in its turn; those of one connection in their order. */
   take(connection: ConnectionTurns, start: () => void): void {
     const { waiting } = connection;
+    if (!this.#isShared(connection) && waiting.length === 0) {
+      start();
+      return;
+    }
     if (waiting.length === 0) {
-      if (!this.#isShared(connection)) {
-        start();
-        return;
-      }
-      if (this.#started < this.#perTurn()) {
+      if (this.#hasTurn(connection)) {
+        connection.lastTurn = this.#turn;
         this.#started++;
         if (this.#started >= this.#perTurn()) this.#schedule();
         start();
@@ -48,13 +59,26 @@ export class RequestTurns {
     this.#schedule();
   }
 
+  /** The connection is closed. */
+  remove({ bulk }: ConnectionTurns): void {
+    this.#reads.remove(bulk);
+  }
+
+  /** The first request of a connection does not wait for the next turn because others have used up the present one. */
+  #hasTurn(connection: ConnectionTurns): boolean {
+    const most = connection.lastTurn === this.#turn ? this.#perTurn() : REQUESTS_PER_TURN;
+    return this.#started < most;
+  }
+
   #isShared(connection: ConnectionTurns): boolean {
     const now = this.#clock.monotonic();
     if (this.#latest !== connection) {
       if (this.#latest !== undefined) this.#sharedUntilMs = now + SHARED_MS;
       this.#latest = connection;
     }
-    return now < this.#sharedUntilMs;
+    const isShared = now < this.#sharedUntilMs;
+    if (isShared) this.#reads.record(connection.bulk, now);
+    return isShared;
   }
 
   #perTurn(): number {
@@ -69,11 +93,13 @@ export class RequestTurns {
 
   #proceed(): void {
     this.#isScheduled = false;
+    this.#turn++;
     this.#started = 0;
     const most = this.#perTurn();
     while (this.#started < most) {
       const connection = this.#newcomers.shift() ?? this.#others.shift();
       if (connection === undefined) return;
+      connection.lastTurn = this.#turn;
       this.#started++;
       this.#waiting--;
       const start = connection.waiting.shift();

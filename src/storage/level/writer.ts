@@ -1,3 +1,4 @@
+import { TurnQueue } from "../../std/async/turn-queue.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { alreadyExists, revisionConflict } from "../store-errors.ts";
@@ -54,6 +55,8 @@ const BATCH_WRITES = 1024;
 const BATCH_BYTES = 4 * 2 ** 20;
 /** A batch of writes that may all wait is written after this time. */
 const DEFERRED_MS = 100;
+/** Requests that continue in one turn of the event loop after their writes are on disk. */
+const COMPLETED_PER_TURN = 8;
 
 /**
  * One queue for all writes. A write is checked against the stored and queued values, gets the next revision and waits.
@@ -67,6 +70,8 @@ export class Writer {
   /** The latest queued or unsynced write of each key that has one. */
   readonly #latest = new Map<string, PendingWrite>();
   readonly #items = new ItemCache();
+  /** As many as there are requests in flight. */
+  readonly #completions = new TurnQueue(COMPLETED_PER_TURN);
   #draining: Promise<void> | undefined;
   /** Queued writes that do not wait for others. */
   #urgent = 0;
@@ -187,7 +192,7 @@ export class Writer {
   #settle(batch: readonly PendingWrite[]): void {
     for (const pending of batch) this.#written(pending);
     this.#options.onCommit(batch);
-    for (const pending of batch) pending.commit.resolve();
+    for (const { commit } of batch) this.#completions.add(commit.resolve);
   }
 
   /** The queued writes fail too: they were checked against the failed ones. */
