@@ -135,6 +135,7 @@ damage: packages ## damage each file of the embedded store in thousands of ways,
 attacks: packages ## send long lists in every field, and the costliest requests; prints the longest stalls; half an hour
 	@SVC_ATTACKS=all node src/acceptance/attacks/stalls.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/controller-stalls.test.ts
+	@SVC_ATTACKS=all node src/acceptance/attacks/expensive-expressions.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/long-lists.test.ts
 
 .PHONY: mutants

@@ -164,6 +164,8 @@ export interface SubresourceStrategy<T extends ApiObject = ApiObject> {
   /** The object to write: all fields but those of the subresource come from `previous`. `now` is an RFC 3339 time. */
   prepareForUpdate(next: T, previous: T, now: string): T;
   validateUpdate?(next: T, previous: T, features?: FeatureLookup): readonly FieldError[];
+  /** The same, for kinds whose validation may take long. */
+  validateUpdateInSteps?(next: T, previous: T): Steps<readonly FieldError[]>;
   /** Like the strategy's, for the fields of the subresource. */
   warnings?(next: T, previous: T): readonly string[];
 }

@@ -1,17 +1,7 @@
 /** Authorization checks by the expressions of one request: `authorizer.group('').resource('pods').check('get')`. */
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
 import type { AuthorizationDecision, CheckAttributes } from "../../cel/libraries/authorizer.ts";
-import type { MaybePromise } from "../../std/async/maybe-promise.ts";
-
-/** Thrown for an authorization check without a cached result. The logical operators do not swallow it. */
-class CheckPending extends Error {
-  readonly check: CheckAttributes;
-
-  constructor(check: CheckAttributes) {
-    super("an authorization check has no result yet");
-    this.check = check;
-  }
-}
+import { Pending } from "./expression-runner.ts";
 
 /** Results are cached, since each check that has none restarts the evaluation. */
 export class AuthorizationChecks {
@@ -24,38 +14,16 @@ export class AuthorizationChecks {
     this.#authorizer = authorizer;
   }
 
-  /** For expressions, within `run`. */
+  /** For expressions that an `ExpressionRunner` runs. */
   readonly check = (check: CheckAttributes): AuthorizationDecision => {
-    const result = this.#results.get(JSON.stringify(check));
-    if (result === undefined) throw new CheckPending(check);
-    return result;
+    const key = JSON.stringify(check);
+    const result = this.#results.get(key);
+    if (result !== undefined) return result;
+    // The cost of a check bounds their number.
+    throw new Pending(async () => {
+      this.#results.set(key, await authorize(check, this.#user, this.#authorizer));
+    });
   };
-
-  /**
-   * Evaluation is synchronous: when it needs a check that has no result yet, the check runs and evaluation restarts.
-   * The cost of a check bounds their number.
-   */
-  run<T>(evaluate: () => T): MaybePromise<T> {
-    try {
-      return evaluate();
-    } catch (error) {
-      if (!(error instanceof CheckPending)) throw error;
-      return this.#runAgain(evaluate, error.check);
-    }
-  }
-
-  async #runAgain<T>(evaluate: () => T, first: CheckAttributes): Promise<T> {
-    let pending = first;
-    for (;;) {
-      this.#results.set(JSON.stringify(pending), await authorize(pending, this.#user, this.#authorizer));
-      try {
-        return evaluate();
-      } catch (error) {
-        if (!(error instanceof CheckPending)) throw error;
-        pending = error.check;
-      }
-    }
-  }
 }
 
 async function authorize(

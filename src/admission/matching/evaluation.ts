@@ -6,6 +6,8 @@ import { renderErrors } from "../../cel/parse/source.ts";
 import { dynType, type Type } from "../../cel/values/types.ts";
 import { fail, MapValue, type Value } from "../../cel/values/value.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
+import { andThen, forEachInOrder, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import { type ExpressionRunner, Pending } from "./expression-runner.ts";
 
 /** An expression of a stored object, which this version may be unable to compile. */
 export interface CompiledExpression {
@@ -28,17 +30,16 @@ export function compiledExpression(source: string, { program, errors }: CompileR
   return { source, program: undefined, error: `compilation failed: ${renderErrors(errors, source)}` };
 }
 
-/** The budget of all expressions together is spent. */
-export class BudgetExhausted extends Error {
-  constructor() {
-    super("validation failed due to running out of cost budget, no further validation rules will be run");
-  }
-}
-
 /** The outcome of one expression: a value or an error. */
 export type EvaluationResult =
-  | { readonly value: Value; readonly error?: undefined }
-  | { readonly value?: undefined; readonly error: string };
+  | { readonly value: Value; readonly error?: undefined; readonly isExhausted?: undefined }
+  /** `isExhausted`: the budget of all expressions together is spent. */
+  | { readonly value?: undefined; readonly error: string; readonly isExhausted?: true };
+
+const EXHAUSTED: EvaluationResult = {
+  error: "validation failed due to running out of cost budget, no further validation rules will be run",
+  isExhausted: true,
+};
 
 /** The evaluation of several expressions with the same variables. `variables.NAME` is evaluated at its first use. */
 export class Evaluation {
@@ -57,21 +58,37 @@ export class Evaluation {
     return this.#left;
   }
 
-  /** Throws `BudgetExhausted`. */
-  evaluate({ source, program, error: compileError }: CompiledExpression): EvaluationResult {
+  evaluate(expression: CompiledExpression, runner: ExpressionRunner): MaybePromise<EvaluationResult> {
+    return runner.run(() => this.#evaluate(expression));
+  }
+
+  /** The results by index, up to that of the expression that exceeds the budget. */
+  evaluateEach(
+    expressions: readonly (CompiledExpression | undefined)[],
+    runner: ExpressionRunner,
+  ): MaybePromise<readonly (EvaluationResult | undefined)[]> {
+    const results: (EvaluationResult | undefined)[] = [];
+    const done = forEachInOrder(expressions, (expression) => {
+      if (results.at(-1)?.isExhausted === true) return;
+      const result = expression && this.evaluate(expression, runner);
+      return andThen(result, (found) => void results.push(found));
+    });
+    return andThen(done, () => results);
+  }
+
+  #evaluate({ source, program, error: compileError }: CompiledExpression): EvaluationResult {
     if (program === undefined) return { error: `compilation error: ${compileError}` };
     const { value, error, cost } = program.evaluate(this.#bindings, { budget: PER_CALL_COST_MAX });
-    this.#charge(this.#variables.takeCost());
-    this.#charge(cost);
+    const spent = this.#variables.takeCost() + cost;
+    if (spent > this.#left) return EXHAUSTED;
+    this.#left -= spent;
     if (error === undefined) return { value };
     return { error: `expression '${source}' resulted in error: ${error.message}` };
   }
-
-  #charge(cost: number): void {
-    if (cost > this.#left) throw new BudgetExhausted();
-    this.#left -= cost;
-  }
 }
+
+/** The cost of variables after which the next is evaluated in another turn of the event loop: some milliseconds. */
+const TURN_COST = 100_000;
 
 /** `variables`: each is evaluated at most once, with the cost limit of an expression. */
 class LazyVariables extends MapValue {
@@ -80,6 +97,7 @@ class LazyVariables extends MapValue {
   readonly #variables: readonly CompiledVariable[];
   readonly #values = new Map<string, EvaluationResult>();
   #cost = 0;
+  #costOfTurn = 0;
 
   constructor(variables: readonly CompiledVariable[], bindings: () => Variables) {
     super();
@@ -95,6 +113,7 @@ class LazyVariables extends MapValue {
   takeCost(): number {
     const cost = this.#cost;
     this.#cost = 0;
+    this.#costOfTurn = 0;
     return cost;
   }
 
@@ -104,6 +123,12 @@ class LazyVariables extends MapValue {
     if (result === undefined) {
       const variable = this.#variables.findLast(({ name }) => name === key);
       if (variable === undefined) return undefined;
+      if (this.#costOfTurn > TURN_COST) {
+        throw new Pending(() => {
+          this.#costOfTurn = 0;
+          this.#values.set(key, this.#evaluate(variable));
+        });
+      }
       result = this.#evaluate(variable);
       this.#values.set(key, result);
     }
@@ -123,6 +148,7 @@ class LazyVariables extends MapValue {
     if (program === undefined) return { error: `${subject} fails to compile: ${compileError}` };
     const { value, error, cost } = program.evaluate(this.#bindings(), { budget: PER_CALL_COST_MAX });
     this.#cost += cost;
+    this.#costOfTurn += cost;
     return error === undefined ? { value } : { error: `${subject} fails to evaluate: ${error.message}` };
   }
 }

@@ -2,9 +2,10 @@
 import type { MatchCondition } from "../../api/admissionregistration/rules.ts";
 import type { Variables } from "../../cel/cel.ts";
 import type { Environment } from "../../cel/environment.ts";
-import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import { runInSlices, runSteps, type Steps } from "../../std/async/steps.ts";
-import { BudgetExhausted, type CompiledExpression, compileExpression, Evaluation } from "./evaluation.ts";
+import { type CompiledExpression, compileExpression, Evaluation } from "./evaluation.ts";
+import type { ExpressionRunner } from "./expression-runner.ts";
 
 /** The cost limit of all expressions together, as in Kubernetes. */
 const BUDGET = 2_500_000;
@@ -24,7 +25,7 @@ export interface MatchConditions {
    * Whether all conditions are true. A condition that is false decides. Otherwise, if some fail to evaluate, the result
    * has the error, or nothing matches.
    */
-  match(bindings: Variables): MatchResult;
+  match(bindings: Variables, runner: ExpressionRunner): MaybePromise<MatchResult>;
 }
 
 /** `failsOpen`: if an expression fails, the webhook or policy does not apply, instead of rejecting the request. */
@@ -44,27 +45,36 @@ export function matchConditions(
   }
   return {
     compile: () => (compiled.length === conditions.length ? undefined : runInSlices(compileAll())),
-    match(bindings) {
+    match(bindings, runner) {
       runSteps(compileAll());
-      const result = evaluateAll(compiled, bindings);
-      return result.error !== undefined && failsOpen ? { matches: false, failedOpen: true } : result;
+      return andThen(evaluateAll(compiled, bindings, runner), (result) =>
+        result.error !== undefined && failsOpen ? { matches: false, failedOpen: true } : result,
+      );
     },
   };
 }
 
-function evaluateAll(conditions: readonly CompiledExpression[], bindings: Variables): MatchResult {
+function evaluateAll(
+  conditions: readonly CompiledExpression[],
+  bindings: Variables,
+  runner: ExpressionRunner,
+): MaybePromise<MatchResult> {
   const evaluation = new Evaluation(bindings, [], BUDGET);
   const errors: string[] = [];
-  try {
-    for (const condition of conditions) {
-      const { value, error } = evaluation.evaluate(condition);
+  const evaluate = (first: number): MaybePromise<MatchResult> => {
+    const condition = conditions[first];
+    if (condition === undefined) return resultOf(errors);
+    return andThen(evaluation.evaluate(condition, runner), ({ value, error, isExhausted }) => {
+      if (isExhausted) return { matches: false, error };
       if (value === false) return { matches: false };
       if (error !== undefined) errors.push(error);
-    }
-  } catch (error) {
-    if (!(error instanceof BudgetExhausted)) throw error;
-    return { matches: false, error: error.message };
-  }
+      return evaluate(first + 1);
+    });
+  };
+  return evaluate(0);
+}
+
+function resultOf(errors: readonly string[]): MatchResult {
   if (errors.length === 0) return { matches: true };
   const distinct = [...new Set(errors)];
   return { matches: false, error: distinct.length === 1 ? `${distinct[0]}` : `[${distinct.join(", ")}]` };

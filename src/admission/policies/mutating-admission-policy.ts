@@ -19,7 +19,7 @@ import { type AdmissionRequest, copyWithObject, subjectOf } from "../chain/attri
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin } from "../chain/plugin.ts";
 import { convertObject, type EquivalentResource } from "../matching/equivalent-resource.ts";
-import { BudgetExhausted, type CompiledExpression, Evaluation } from "../matching/evaluation.ts";
+import { type CompiledExpression, Evaluation } from "../matching/evaluation.ts";
 import type { MatchConditions } from "../matching/match-conditions.ts";
 import { findInvocations, type Invocation } from "./invocations.ts";
 import { errorTypeOf, PolicyMetrics } from "./metrics.ts";
@@ -157,8 +157,7 @@ class Dispatch {
     await conditions.compile();
     const start = clock.monotonic();
     const bindings = { ...(await this.#current.bindingsFor(resource)), ...params, namespaceObject: null };
-    const result = await this.#current.checks.run(() => conditions.match(bindings));
-    const { matches, error, failedOpen = false } = result;
+    const { matches, error, failedOpen = false } = await conditions.match(bindings, this.#current.runner);
     this.#metrics.conditions.observe(
       { name: bound.name, kind: "policy", type: "validate", operation: this.#original.operation },
       error !== undefined || failedOpen ? "failed" : matches ? "matched" : "excluded",
@@ -177,16 +176,10 @@ class Dispatch {
   ): Promise<Value> {
     if (expression.program === undefined) throw new MutationError(expression.error);
     const bindings = { ...(await this.#current.bindingsFor(resource)), ...params };
-    try {
-      const { value, error } = await this.#current.checks.run(() =>
-        new Evaluation(bindings, variables, PER_RESOURCE_COST_MAX).evaluate(expression),
-      );
-      if (error !== undefined) throw new MutationError(error);
-      return value;
-    } catch (error) {
-      if (!(error instanceof BudgetExhausted)) throw error;
-      throw new MutationError(error.message);
-    }
+    const evaluation = new Evaluation(bindings, variables, PER_RESOURCE_COST_MAX);
+    const { value, error } = await evaluation.evaluate(expression, this.#current.runner);
+    if (error !== undefined) throw new MutationError(error);
+    return value;
   }
 
   /** Replaces the object by what `mutate` makes of it in the version of the policy; undefined leaves it. */

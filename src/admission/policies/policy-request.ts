@@ -14,6 +14,7 @@ import {
   requestedKind,
   requestedResource,
 } from "../matching/equivalent-resource.ts";
+import { ExpressionRunner } from "../matching/expression-runner.ts";
 import { createRequestBindings, namespaceValue, once, type VersionedObjects } from "../matching/request-bindings.ts";
 import { namespaceNotFound } from "../matching/selectors.ts";
 
@@ -24,7 +25,8 @@ export interface PolicyRequestDeps {
 
 export class PolicyRequest {
   readonly request: AdmissionRequest;
-  readonly checks: AuthorizationChecks;
+  readonly runner: ExpressionRunner;
+  readonly #checks: AuthorizationChecks;
   readonly #deps: PolicyRequestDeps;
   /** By `GROUP/VERSION`. */
   readonly #bindings = new Map<string, Variables>();
@@ -34,10 +36,12 @@ export class PolicyRequest {
   constructor(
     request: AdmissionRequest,
     deps: PolicyRequestDeps,
+    runner = new ExpressionRunner(),
     checks = new AuthorizationChecks(request.user, deps.authorizer),
   ) {
     this.request = request;
-    this.checks = checks;
+    this.runner = runner;
+    this.#checks = checks;
     this.#deps = deps;
   }
 
@@ -53,7 +57,7 @@ export class PolicyRequest {
 
   /** A copy for the request with another object. */
   withRequest(request: AdmissionRequest): PolicyRequest {
-    return new PolicyRequest(request, this.#deps, this.checks);
+    return new PolicyRequest(request, this.#deps, this.runner, this.#checks);
   }
 
   /** The variables, with the objects as of the first call for this version. Rejects if they cannot be converted. */
@@ -62,7 +66,7 @@ export class PolicyRequest {
     const known = this.#bindings.get(key);
     if (known !== undefined) return known;
     return andThen(this.#convert(resource), (objects) => {
-      const bindings = createRequestBindings(this.request, resource, objects, this.checks);
+      const bindings = createRequestBindings(this.request, resource, objects, this.#checks);
       this.#bindings.set(key, bindings);
       return bindings;
     });

@@ -146,7 +146,7 @@ class Dispatch {
   ): MaybePromise<void> {
     const { clock } = this.#deps;
     const start = clock.monotonic();
-    const result = this.#policyRequest.checks.run(() => evaluateValidatingPolicy(compiled, bindings));
+    const result = evaluateValidatingPolicy(compiled, bindings, this.#policyRequest.runner);
     return andThen(result, (done) => this.#record(invocation, done, clock.monotonic() - start));
   }
 

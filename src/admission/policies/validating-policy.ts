@@ -10,9 +10,9 @@ import type { Variables } from "../../cel/cel.ts";
 import { PER_CALL_COST_MAX, PER_RESOURCE_COST_MAX } from "../../cel/cost/limits.ts";
 import { formatType } from "../../cel/values/types.ts";
 import { typeOfValue, type Value } from "../../cel/values/value.ts";
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Steps } from "../../std/async/steps.ts";
 import {
-  BudgetExhausted,
   type CompiledExpression,
   type CompiledVariable,
   compiledExpression,
@@ -20,6 +20,7 @@ import {
   Evaluation,
   type EvaluationResult,
 } from "../matching/evaluation.ts";
+import type { ExpressionRunner } from "../matching/expression-runner.ts";
 import { type MatchConditions, type MatchResult, matchConditions } from "../matching/match-conditions.ts";
 
 /** A message that an expression computes is ignored if it is longer. */
@@ -109,71 +110,96 @@ export interface PolicyResult {
 const ADMIT: Decision = { outcome: "admit" };
 
 /**
- * Evaluates the policy with one parameter object. `params` and `namespaceObject` are in `bindings`. Throws what
- * authorization checks throw while they are pending.
+ * Evaluates the policy with one parameter object. `params` and `namespaceObject` are in `bindings`. Each expression may
+ * take tens of milliseconds: `runner` runs them in turns of the event loop.
  */
-export function evaluateValidatingPolicy(program: ValidatingPolicyProgram, bindings: Variables): PolicyResult {
+export function evaluateValidatingPolicy(
+  program: ValidatingPolicyProgram,
+  bindings: Variables,
+  runner: ExpressionRunner,
+): MaybePromise<PolicyResult> {
   // In Kubernetes, match conditions have no namespace.
-  const conditions = program.conditions?.match({ ...bindings, namespaceObject: null });
-  if (conditions?.error !== undefined) return failed(conditions.error, conditions);
-  if (conditions?.matches === false) return { decisions: [], annotations: [], annotationErrors: [], conditions };
-  try {
-    const { decisions } = validate(program, bindings);
-    return { decisions, ...annotate(program, bindings), conditions };
-  } catch (error) {
-    if (!(error instanceof BudgetExhausted)) throw error;
-    return failed(error.message, conditions);
-  }
+  const matching = program.conditions?.match({ ...bindings, namespaceObject: null }, runner);
+  return andThen(matching, (conditions) => {
+    if (conditions?.error !== undefined) return failed(conditions.error, conditions);
+    if (conditions?.matches === false) return { decisions: [], annotations: [], annotationErrors: [], conditions };
+    return andThen(validate(program, bindings, runner), (decisions) => {
+      if (typeof decisions === "string") return failed(decisions, conditions);
+      return andThen(annotate(program, bindings, runner), (annotated) =>
+        typeof annotated === "string" ? failed(annotated, conditions) : { decisions, ...annotated, conditions },
+      );
+    });
+  });
 }
 
 function failed(message: string, conditions: MatchResult | undefined): PolicyResult {
   return { decisions: [{ outcome: "error", message }], annotations: [], annotationErrors: [], conditions };
 }
 
+/** An error if the expressions exceed the budget. */
 function validate(
   { validations, variables }: ValidatingPolicyProgram,
   bindings: Variables,
-): { readonly decisions: readonly Decision[] } {
+  runner: ExpressionRunner,
+): MaybePromise<readonly Decision[] | string> {
   const evaluation = new Evaluation(bindings, variables, PER_RESOURCE_COST_MAX);
-  const results = validations.map(({ expression }) => evaluation.evaluate(expression));
-  const messages = createMessages(validations, variables, results, bindings, evaluation.left);
-  const decisions = results.map((result, index): Decision => {
-    if (result.error !== undefined) return { outcome: "error", message: result.error };
-    if (messages.error !== undefined) return { outcome: "error", message: messages.error };
-    if (result.value === true) return ADMIT;
-    const { validation } = validations[index]!;
-    const message = denialMessage(validation, messages.results[index]);
-    return { outcome: "deny", message, reason: validation.reason || "Invalid" };
+  const evaluating = evaluation.evaluateEach(
+    validations.map(({ expression }) => expression),
+    runner,
+  );
+  return andThen(evaluating, (results) => {
+    const last = results.at(-1);
+    if (last?.isExhausted === true) return last.error;
+    const creating = createMessages(validations, variables, results, { bindings, budget: evaluation.left, runner });
+    return andThen(creating, (messages) =>
+      validations.map((each, index) => decide(each, results[index], messages[index])),
+    );
   });
-  return { decisions };
 }
 
-interface Messages {
-  readonly results: readonly (EvaluationResult | undefined)[];
-  /** The expressions of the messages exceeded the budget. */
-  readonly error?: string;
+function decide(
+  { validation }: CompiledValidation,
+  result: EvaluationResult | undefined,
+  message: EvaluationResult | undefined,
+): Decision {
+  if (result?.error !== undefined) return { outcome: "error", message: result.error };
+  if (message?.isExhausted === true) {
+    return { outcome: "error", message: `failed messageExpression: ${message.error}` };
+  }
+  if (result?.value === true) return ADMIT;
+  return { outcome: "deny", message: denialMessage(validation, message), reason: validation.reason || "Invalid" };
 }
 
-/** Message expressions of all validations count against the budget, also of those that are true. */
+interface MessageOptions {
+  readonly bindings: Variables;
+  readonly budget: number;
+  readonly runner: ExpressionRunner;
+}
+
+/**
+ * By the index of the validation. Message expressions of all validations count against the budget, also of those that
+ * are true: if they exceed it, none has another message.
+ */
 function createMessages(
   validations: readonly CompiledValidation[],
   variables: readonly CompiledVariable[],
-  results: readonly EvaluationResult[],
-  bindings: Variables,
-  budget: number,
-): Messages {
+  results: readonly (EvaluationResult | undefined)[],
+  { bindings, budget, runner }: MessageOptions,
+): MaybePromise<readonly (EvaluationResult | undefined)[]> {
   const count = validations.filter(({ message }) => message !== undefined).length;
-  if (count === 0) return { results: [] };
+  if (count === 0) return [];
   // Where they cannot exceed it, those that nothing needs are not evaluated.
   const isBounded = (count + variables.length) * PER_CALL_COST_MAX < budget;
-  if (isBounded && !results.some(({ value }) => value === false)) return { results: [] };
+  if (isBounded && !results.some((result) => result?.value === false)) return [];
   const evaluation = new Evaluation(withoutAuthorizer(bindings), variables, budget);
-  try {
-    return { results: validations.map(({ message }) => message && evaluation.evaluate(message)) };
-  } catch (error) {
-    if (!(error instanceof BudgetExhausted)) throw error;
-    return { results: [], error: `failed messageExpression: ${error.message}` };
-  }
+  const evaluating = evaluation.evaluateEach(
+    validations.map(({ message }) => message),
+    runner,
+  );
+  return andThen(evaluating, (messages) => {
+    const last = messages.at(-1);
+    return last?.isExhausted === true ? validations.map(() => last) : messages;
+  });
 }
 
 function withoutAuthorizer({ authorizer: _, "authorizer.requestResource": __, ...bindings }: Variables): Variables {
@@ -186,22 +212,32 @@ function denialMessage({ message = "", expression }: Validation, computed: Evalu
   return (isUsable ? text : "") || message.trim() || `failed expression: ${expression.trim()}`;
 }
 
+/** An error if the expressions exceed the budget. */
 function annotate(
   { auditAnnotations, variables }: ValidatingPolicyProgram,
   bindings: Variables,
-): Pick<PolicyResult, "annotations" | "annotationErrors"> {
+  runner: ExpressionRunner,
+): MaybePromise<Pick<PolicyResult, "annotations" | "annotationErrors"> | string> {
   if (auditAnnotations.length === 0) return { annotations: [], annotationErrors: [] };
   // Kubernetes compiles expressions of annotations with an authorizer, and evaluates them without.
   const evaluation = new Evaluation(withoutAuthorizer(bindings), variables, PER_RESOURCE_COST_MAX);
-  const annotations: { key: string; value: string }[] = [];
-  const annotationErrors: string[] = [];
-  for (const { key, expression } of auditAnnotations) {
-    const { value, error } = evaluation.evaluate(expression);
-    if (error !== undefined) annotationErrors.push(error);
-    else if (typeof value === "string" && value.trim() !== "") annotations.push({ key, value: value.trim() });
-    else if (typeof value !== "string" && value !== null) annotationErrors.push(unsupportedType(expression, value));
-  }
-  return { annotations, annotationErrors };
+  const evaluating = evaluation.evaluateEach(
+    auditAnnotations.map(({ expression }) => expression),
+    runner,
+  );
+  return andThen(evaluating, (results) => {
+    const last = results.at(-1);
+    if (last?.isExhausted === true) return last.error;
+    const annotations: { key: string; value: string }[] = [];
+    const annotationErrors: string[] = [];
+    for (const [index, { key, expression }] of auditAnnotations.entries()) {
+      const { value, error } = results[index] ?? {};
+      if (error !== undefined) annotationErrors.push(error);
+      else if (typeof value === "string" && value.trim() !== "") annotations.push({ key, value: value.trim() });
+      else if (typeof value !== "string" && value !== null) annotationErrors.push(unsupportedType(expression, value));
+    }
+    return { annotations, annotationErrors };
+  });
 }
 
 function unsupportedType({ source }: CompiledExpression, value: Value | undefined): string {

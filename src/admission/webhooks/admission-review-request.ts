@@ -5,6 +5,7 @@ import { toDynamicCelValue } from "../../cel/adapter/json-value.ts";
 import { type AdmissionRequest, copyWithObject, subjectOf } from "../chain/attributes.ts";
 import { AuthorizationChecks } from "../matching/authorization-checks.ts";
 import { convertObject, type EquivalentResource, requestedResource } from "../matching/equivalent-resource.ts";
+import { ExpressionRunner } from "../matching/expression-runner.ts";
 import { createRequestBindings } from "../matching/request-bindings.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { matchWebhook } from "./match-webhook.ts";
@@ -27,6 +28,7 @@ export class AdmissionReviewRequest {
   readonly #deps: WebhookDeps;
   /** Each version of the objects is encoded once, however many webhooks receive it. */
   readonly #encoded = new Map<string, ReviewObjects>();
+  readonly #runner = new ExpressionRunner();
 
   constructor(request: AdmissionRequest, deps: WebhookDeps) {
     this.request = request;
@@ -56,7 +58,7 @@ export class AdmissionReviewRequest {
     };
     const { conditions } = webhook;
     await conditions.compile();
-    const { matches, error, failedOpen = false } = await checks.run(() => conditions.match(bindings));
+    const { matches, error, failedOpen = false } = await conditions.match(bindings, this.#runner);
     const type = webhook.kind === "MutatingWebhookConfiguration" ? "admit" : "validating";
     metrics.conditions.observe(
       { name: webhook.definition.name, kind: "webhook", type, operation: request.operation },

@@ -1,5 +1,6 @@
 /** Kubernetes' metrics of the validation rules of custom resources. */
 import type { RuleObserver } from "../../api/apiextensions/custom-resource/rule-evaluation.ts";
+import type { Steps } from "../../std/async/steps.ts";
 import type { Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
@@ -19,19 +20,24 @@ export class RuleMetrics implements RuleObserver {
   }
 
   measureCompilation<T>(compile: () => T): T {
-    return this.#measure(this.#compilation, compile);
-  }
-
-  measureEvaluation<T>(evaluate: () => T): T {
-    return this.#measure(this.#evaluation, evaluate);
-  }
-
-  #measure<T>(seconds: Histogram, work: () => T): T {
     const began = this.#clock.monotonic();
     try {
-      return work();
+      return compile();
     } finally {
-      seconds.observe((this.#clock.monotonic() - began) / 1000);
+      this.#observe(this.#compilation, began);
     }
+  }
+
+  *measureEvaluation<T>(evaluation: Steps<T>): Steps<T> {
+    const began = this.#clock.monotonic();
+    try {
+      return yield* evaluation;
+    } finally {
+      this.#observe(this.#evaluation, began);
+    }
+  }
+
+  #observe(seconds: Histogram, began: number): void {
+    seconds.observe((this.#clock.monotonic() - began) / 1000);
   }
 }

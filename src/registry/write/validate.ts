@@ -69,11 +69,12 @@ function* createErrors<T extends ApiObject>(
 }
 
 function* updateErrors<T extends ApiObject>(
-  { registry, options }: WriteRequest<T>,
+  request: WriteRequest<T>,
   object: T,
   previous: T,
   isLong: boolean,
 ): Steps<readonly FieldError[]> {
+  const { registry, options } = request;
   const { kind, deps } = registry;
   const { subresourceStrategy } = options;
   const metadata = metadataOf(object);
@@ -90,7 +91,7 @@ function* updateErrors<T extends ApiObject>(
     metadata: [...content, ...domains],
     metadataUpdate: [...change, ...domains],
     spec,
-    change: (subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous, registry.features) ?? [],
+    change: yield* validateChange(request, object, previous),
   };
   const errors = [...content, ...change];
   const checks = subresourceStrategy === undefined ? kind.updateChecks : undefined;
@@ -99,6 +100,17 @@ function* updateErrors<T extends ApiObject>(
   if (isLong) yield;
   addErrors(errors, deps.validatePolicy?.(kind, object, previous) ?? []);
   return errors;
+}
+
+function* validateChange<T extends ApiObject>(
+  { registry, options: { subresourceStrategy } }: WriteRequest<T>,
+  object: T,
+  previous: T,
+): Steps<readonly FieldError[]> {
+  if (subresourceStrategy?.validateUpdateInSteps !== undefined) {
+    return yield* subresourceStrategy.validateUpdateInSteps(object, previous);
+  }
+  return (subresourceStrategy ?? registry.kind.strategy).validateUpdate?.(object, previous, registry.features) ?? [];
 }
 
 function* validateFields<T extends ApiObject>(

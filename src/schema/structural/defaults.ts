@@ -1,4 +1,5 @@
 /** Validates defaults: they must be pruned, valid, and result in valid metadata. */
+import type { Steps } from "../../std/async/steps.ts";
 import { decode } from "../decode/decode.ts";
 import type { Schema } from "../schema.ts";
 import {
@@ -6,7 +7,7 @@ import {
   invalidField,
   renderFieldError,
   unstructured,
-  validateEach,
+  validateEachInSteps,
 } from "../validation/field-error.ts";
 import { validate } from "../validation/validate.ts";
 import { child, key } from "../value/field-path.ts";
@@ -19,13 +20,17 @@ export interface DefaultsOptions extends ConvertOptions {
   /** Validates the embedded resources in a value. */
   readonly validateResources?: ValueValidator;
   /** Evaluates the CEL rules of a value that is otherwise valid. */
-  readonly validateExpressions?: ValueValidator;
+  readonly validateExpressions?: (schema: Schema, value: unknown, field: string) => Steps<readonly FieldError[]>;
 }
 
 type ValueValidator = (schema: Schema, value: unknown, field: string) => readonly FieldError[];
 
 /** Skips `additionalProperties`, as Kubernetes does. */
-export function validateDefaults(root: JsonSchemaProps, path: string, options: DefaultsOptions): readonly FieldError[] {
+export function validateDefaults(
+  root: JsonSchemaProps,
+  path: string,
+  options: DefaultsOptions,
+): Steps<readonly FieldError[]> {
   return validatePart(root, path, options, undefined);
 }
 
@@ -37,33 +42,29 @@ interface EnclosingResource {
 
 const resourceMembers = new Set(["apiVersion", "kind", "metadata"]);
 
-function validatePart(
+function* validatePart(
   props: JsonSchemaProps,
   path: string,
   options: DefaultsOptions,
   inside: EnclosingResource | undefined,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const embedded = props["x-kubernetes-embedded-resource"] === true;
   const surroundings = embedded ? undefined : inside;
   const items = itemsOf(props);
+  const wrapItem = (item: unknown): unknown => [item];
   return [
-    ...validateDefault(props, child(path, "default"), options, surroundings),
+    ...(yield* validateDefault(props, child(path, "default"), options, surroundings)),
     ...(items === undefined
       ? []
-      : validatePart(
-          items,
-          child(path, "items"),
-          options,
-          wrapFurther(surroundings, (item) => [item]),
-        )),
-    ...validateEach(propertiesOf(props), ([name, property]) => {
+      : yield* validatePart(items, child(path, "items"), options, wrapFurther(surroundings, wrapItem))),
+    ...(yield* validateEachInSteps(propertiesOf(props), ([name, property]) => {
       const member = (value: unknown): unknown => ({ [name]: value });
       const next =
         embedded && resourceMembers.has(name)
           ? { schema: props, wrap: (value: unknown) => ({ ...validationTypeMeta, [name]: value }) }
           : wrapFurther(surroundings, member);
       return validatePart(property, key(child(path, "properties"), name), options, next);
-    }),
+    })),
   ];
 }
 
@@ -77,12 +78,12 @@ function wrapFurther(
   return { schema: surroundings.schema, wrap: (value) => surroundings.wrap(wrap(value)) };
 }
 
-function validateDefault(
+function* validateDefault(
   props: JsonSchemaProps,
   field: string,
   options: DefaultsOptions,
   surroundings: EnclosingResource | undefined,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const value = props.default;
   if (value === undefined) return [];
   const schema = convertPart(props, options);
@@ -91,7 +92,8 @@ function validateDefault(
       ? validateFreeDefault(schema, value, field, options)
       : validateDefaultInResource(surroundings, value, field, options);
   const errors = found.length > 0 ? found : validate(schema, value, field);
-  return errors.length > 0 ? errors : (options.validateExpressions?.(schema, value, field) ?? []);
+  if (errors.length > 0 || options.validateExpressions === undefined) return errors;
+  return yield* options.validateExpressions(schema, value, field);
 }
 
 function validateFreeDefault(

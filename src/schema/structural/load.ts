@@ -43,7 +43,7 @@ export function* findSchemaErrors(props: JsonSchemaProps, options: LoadOptions):
   yield;
   // Keywords are validated even if the schema is not structural, since their errors can explain why.
   const errors =
-    structuralErrors.length > 0 ? structuralErrors : validateDefaults(asEmbeddedResource(props), path, options);
+    structuralErrors.length > 0 ? structuralErrors : yield* validateDefaults(asEmbeddedResource(props), path, options);
   yield;
   const others = yield* validateKeywords(props, path, errors.length > 0 ? omitExpressions(options) : options);
   return [...errors, ...others];

@@ -1,4 +1,5 @@
 /** Rules for the schema of a version: its root, its structure, the cost of its CEL rules. */
+import type { Schema } from "../../../schema/schema.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { findSchemaErrors } from "../../../schema/structural/load.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
@@ -6,7 +7,7 @@ import { child } from "../../../schema/value/field-path.ts";
 import type { Steps } from "../../../std/async/steps.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { validateEmbedded } from "../custom-resource/embedded-resources.ts";
-import { evaluateRules } from "../custom-resource/rule-evaluation.ts";
+import { evaluateRulesInSteps } from "../custom-resource/rule-evaluation.ts";
 import { RuleCosts, type RuleCostsOptions } from "./rule-costs.ts";
 import type { SchemaValidationOptions } from "./validation-options.ts";
 
@@ -33,9 +34,13 @@ export function* validateSchema(
     path: field,
     expressions,
     validateResources: (part, value, at) => validateEmbedded(part, value, at, false),
-    validateExpressions: (part, value, at) => evaluateRules(part, value, { field: at, old: value }).errors,
+    validateExpressions: evaluateDefault,
   });
   return [...errors, ...found, ...expressions.totalErrors(field)];
+}
+
+function* evaluateDefault(schema: Schema, value: unknown, field: string): Steps<readonly FieldError[]> {
+  return (yield* evaluateRulesInSteps(schema, value, { field, old: value })).errors;
 }
 
 /** Go names of the fields; the JSON names are derived from them. */

@@ -40,7 +40,7 @@ export function* schemaValidationOptionsFrom(previous: CustomResourceDefinitionS
     requireStructural &&= (yield* validateStructural(root, "")).length === 0;
   }
   yield;
-  const requirePruned = requireStructural && !roots.some(hasUnprunedDefaults);
+  const requirePruned = requireStructural && !(yield* haveUnprunedDefaults(roots));
   yield;
   let stored: ReadonlySet<string> | undefined;
   return {
@@ -75,9 +75,12 @@ function expressionsOf(roots: readonly JsonSchemaProps[]): ReadonlySet<string> {
 
 const knownTypes = new Set(["array", "boolean", "integer", "number", "object", "string"]);
 
-function hasUnprunedDefaults(root: JsonSchemaProps): boolean {
-  const errors = validateDefaults(root, "", { name: "", metadata: objectMeta });
-  return errors.some(({ detail }) => detail === "must not have unknown fields");
+function* haveUnprunedDefaults(roots: readonly JsonSchemaProps[]): Steps<boolean> {
+  for (const root of roots) {
+    const errors = yield* validateDefaults(root, "", { name: "", metadata: objectMeta });
+    if (errors.some(({ detail }) => detail === "must not have unknown fields")) return true;
+  }
+  return false;
 }
 
 export function hasDefaults(root: JsonSchemaProps): boolean {

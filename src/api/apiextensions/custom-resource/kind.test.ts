@@ -1,5 +1,7 @@
 import t from "tap";
 import { decode } from "../../../schema/decode/decode.ts";
+import type { FieldError } from "../../../schema/validation/field-error.ts";
+import { runSteps } from "../../../std/async/steps.ts";
 import { definitionOf, widgets } from "../../../testing/api/definition-fixture.ts";
 import type { ApiObject, Kind } from "../../kind.ts";
 import { createCustomKind } from "./kind.ts";
@@ -8,6 +10,12 @@ import { createCustomKind } from "./kind.ts";
 function read(kind: Kind, body: object): ApiObject {
   return decode(kind.schema, { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "a" }, ...body })
     .value as ApiObject;
+}
+
+function validate(kind: Kind, object: ApiObject): readonly FieldError[] {
+  const { validateInSteps } = kind.strategy;
+  if (validateInSteps === undefined) throw new Error("it does not validate in steps");
+  return runSteps(validateInSteps(object));
 }
 
 t.test("createCustomKind() has the status and scale subresources of the definition", async (t) => {
@@ -39,7 +47,7 @@ t.test("createCustomKind() has the status and scale subresources of the definiti
     spec: { replicas: 7 },
     status: { replicas: 1 },
   });
-  t.match(kind.strategy.validate?.({ ...object, spec: { replicas: -1 } } as ApiObject), [
+  t.match(validate(kind, { ...object, spec: { replicas: -1 } } as ApiObject), [
     { field: ".spec.replicas", detail: "should be a non-negative integer" },
   ]);
   t.notOk("status" in (kind.strategy.prepareForCreate?.(object, "") ?? {}));
@@ -75,7 +83,7 @@ t.test("createCustomKind() validates embedded resources", async (t) => {
     spec: { template: { kind: "bad kind", metadata: { labels: { "a b": "c" } }, data: 1 } },
   });
   t.match(object, { spec: { template: { data: 1 } } });
-  const errors = kind.strategy.validate?.(object) ?? [];
+  const errors = validate(kind, object);
   t.same(
     errors.map(({ type, field }) => `${type} ${field}`),
     [
@@ -86,5 +94,5 @@ t.test("createCustomKind() validates embedded resources", async (t) => {
   );
   const metadata = { name: "Not_A_Subdomain", finalizers: ["qualified"] };
   const lenient = read(kind, { spec: { template: { apiVersion: "v1", kind: "Pod", metadata } } });
-  t.same(kind.strategy.validate?.(lenient), [], "any path segment is a name, any qualified name a finalizer");
+  t.same(validate(kind, lenient), [], "any path segment is a name, any qualified name a finalizer");
 });

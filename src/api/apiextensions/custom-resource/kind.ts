@@ -7,6 +7,7 @@
  * The schema prunes, defaults and validates; the strategy evaluates the CEL rules. Objects of other versions than the
  * storage version are converted by replacing apiVersion, or by a `converter` where the definition has a webhook.
  */
+
 import { decode } from "../../../schema/decode/decode.ts";
 import { applyStoredDefaults } from "../../../schema/defaults.ts";
 import type { ObjectSchema } from "../../../schema/schema.ts";
@@ -14,6 +15,7 @@ import { convertResource } from "../../../schema/structural/convert.ts";
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { validateWithRatcheting } from "../../../schema/validation/ratcheting.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
+import type { Steps } from "../../../std/async/steps.ts";
 import { type ApiObject, allVerbs, type Converter, type Kind, type Strategy, type Subresource } from "../../kind.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { svcGroup } from "../../scheme.ts";
@@ -33,7 +35,7 @@ import type {
 } from "../custom-resource-definition/schema.ts";
 import { createCustomColumns, createSelectableFields } from "./columns.ts";
 import { validateEmbedded } from "./embedded-resources.ts";
-import { evaluateRules, hasRules, type RuleFindings, type RuleObserver } from "./rule-evaluation.ts";
+import { evaluateRulesInSteps, hasRules, type RuleObserver } from "./rule-evaluation.ts";
 import { createCustomScale, validateCustomScale } from "./scale.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
@@ -56,6 +58,7 @@ export function createCustomKind(
     identity,
     scale: version.subresources?.scale,
     observer,
+    warnings: new WeakMap<ApiObject, readonly string[]>(),
   };
   return {
     group: svcGroup(spec.group),
@@ -160,6 +163,8 @@ interface ObjectRules {
   readonly identity: Required<Pick<ApiObject, "apiVersion" | "kind">>;
   readonly scale: CustomResourceSubresourceScale | undefined;
   readonly observer: RuleObserver | undefined;
+  /** Of validated objects: errors of unchanged values, so that the rules are not evaluated again for them. */
+  readonly warnings: WeakMap<ApiObject, readonly string[]>;
 }
 
 function subresourcesOf(
@@ -169,8 +174,8 @@ function subresourcesOf(
 ): readonly Subresource[] {
   const status = statusSubresource(kind, {
     prepareForUpdate: replaceStatusOnly,
-    validateUpdate: (next, previous) => validateObject(rules, next, previous),
-    warnings: (next, previous) => ruleWarnings(rules, next, previous),
+    validateUpdateInSteps: (next, previous) => validateObject(rules, next, previous),
+    warnings: (next) => rules.warnings.get(next) ?? [],
   });
   return [
     ...(subresources?.status === undefined ? [] : [status]),
@@ -186,8 +191,8 @@ function strategyOf({ subresources }: CustomResourceDefinitionVersion, rules: Ob
       const kept = hasStatus ? keepStatus(next, previous) : next;
       return updateGeneration(kept, previous, !deepEqual(contentOf(kept), contentOf(previous)));
     },
-    validate: (object, previous) => validateObject(rules, object, previous),
-    warnings: (object, previous) => ruleWarnings(rules, object, previous),
+    validateInSteps: (object, previous) => validateObject(rules, object, previous),
+    warnings: (object) => rules.warnings.get(object) ?? [],
     // Applies defaults that were added to the schema after the object was stored.
     afterDecode: (object) => applyStoredDefaults(rules.schema, object),
     allowUnconditionalUpdate: false,
@@ -199,7 +204,11 @@ function contentOf({ metadata: _, kind: __, apiVersion: ___, ...content }: ApiOb
 }
 
 /** Rules beyond the schema. CEL rules are evaluated last, and only for objects that are otherwise valid. */
-function validateObject(rules: ObjectRules, object: ApiObject, previous: ApiObject | undefined): readonly FieldError[] {
+function* validateObject(
+  rules: ObjectRules,
+  object: ApiObject,
+  previous: ApiObject | undefined,
+): Steps<readonly FieldError[]> {
   const errors = [
     ...(rules.scale === undefined ? [] : validateCustomScale(object, rules.scale)),
     ...validateEmbedded(rules.schema, object),
@@ -207,7 +216,7 @@ function validateObject(rules: ObjectRules, object: ApiObject, previous: ApiObje
   if (!hasRules(rules.schema)) return errors;
   const found = [...validateWithRatcheting(rules.schema, object, previous), ...errors];
   if (!found.some(({ type }) => blockingErrorTypes.has(type)))
-    return [...errors, ...evaluateObjectRules(rules, object, previous).errors];
+    return [...errors, ...(yield* evaluateObjectRules(rules, object, previous))];
   const why =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
   return [...errors, invalidField("<nil>", null, why)];
@@ -222,16 +231,15 @@ const blockingErrorTypes = new Set([
   "FieldValueTypeInvalid",
 ]);
 
-function ruleWarnings(rules: ObjectRules, object: ApiObject, previous: ApiObject | undefined): readonly string[] {
-  return previous === undefined || !hasRules(rules.schema) ? [] : evaluateObjectRules(rules, object, previous).warnings;
-}
-
-function evaluateObjectRules(
-  { schema, identity, observer }: ObjectRules,
+function* evaluateObjectRules(
+  { schema, identity, observer, warnings }: ObjectRules,
   object: ApiObject,
   previous: ApiObject | undefined,
-): RuleFindings {
+): Steps<readonly FieldError[]> {
   const old = previous === undefined ? undefined : { ...previous, ...identity };
   const ratchet = old !== undefined;
-  return evaluateRules(schema, { ...object, ...identity }, { old, resourceRoot: true, ratchet, observer });
+  const options = { old, resourceRoot: true, ratchet, observer };
+  const found = yield* evaluateRulesInSteps(schema, { ...object, ...identity }, options);
+  if (found.warnings.length > 0) warnings.set(object, found.warnings);
+  return found.errors;
 }

@@ -4,7 +4,7 @@ import type { JsonSchemaProps } from "../../../schema/structural/json-schema-pro
 import { renderFieldError } from "../../../schema/validation/field-error.ts";
 import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
-import { type EvaluateOptions, evaluateRules } from "./rule-evaluation.ts";
+import { type EvaluateOptions, evaluateRules, evaluateRulesInSteps, type RuleObserver } from "./rule-evaluation.ts";
 
 const options = { name: "example.com/v1.Widget", metadata: objectMeta };
 
@@ -136,13 +136,33 @@ t.test("evaluateRules() exposes apiVersion, kind and metadata of a whole resourc
 t.test("evaluateRules() reports the compilation of each schema once, and each evaluation", async (t) => {
   const schema = convertPart(schemaWithRule({ rule: "self.a < self.b" }), options);
   const measured: string[] = [];
-  const measure =
-    (what: string) =>
-    <T>(work: () => T): T => {
-      measured.push(what);
-      return work();
-    };
-  const observer = { measureCompilation: measure("compilation"), measureEvaluation: measure("evaluation") };
+  const observer: RuleObserver = {
+    measureCompilation: (compile) => {
+      measured.push("compilation");
+      return compile();
+    },
+    measureEvaluation: (evaluation) => {
+      measured.push("evaluation");
+      return evaluation;
+    },
+  };
   for (let count = 0; count < 2; count++) evaluateRules(schema, { a: 1, b: 2 }, { observer });
   t.same(measured, ["evaluation", "compilation", "evaluation"]);
+});
+
+t.test("evaluateRulesInSteps() yields between rules that cost much", async (t) => {
+  const rule = { rule: "self.all(x, self.all(y, x + y >= 0))" };
+  const props = {
+    type: "array",
+    maxItems: 100,
+    items: { type: "integer" },
+    "x-kubernetes-validations": Array(10).fill(rule),
+  };
+  const value = Array.from({ length: 100 }, (_, index) => index);
+  const steps = evaluateRulesInSteps(convertPart(props, options), value);
+  let count = 0;
+  while (steps.next().done !== true) count++;
+  t.ok(count >= 5, `${count} steps`);
+  const few = evaluateRulesInSteps(convertPart(props, options), [1]);
+  t.equal(few.next().done, true, "one step for little work");
 });

@@ -18,6 +18,7 @@ import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
+import { runSteps, type Steps } from "../../../std/async/steps.ts";
 import { type CompiledRule, compileRules } from "./rules.ts";
 
 export interface RuleFindings {
@@ -41,20 +42,32 @@ export interface EvaluateOptions {
 /** Measures the work on rules. */
 export interface RuleObserver {
   measureCompilation<T>(compile: () => T): T;
-  measureEvaluation<T>(evaluate: () => T): T;
+  measureEvaluation<T>(evaluation: Steps<T>): Steps<T>;
 }
 
 const UNOBSERVED: RuleObserver = {
   measureCompilation: (compile) => compile(),
-  measureEvaluation: (evaluate) => evaluate(),
+  measureEvaluation: (evaluation) => evaluation,
 };
 
-export function evaluateRules(schema: Schema, value: unknown, options: EvaluateOptions = {}): RuleFindings {
+export function evaluateRules(schema: Schema, value: unknown, options?: EvaluateOptions): RuleFindings {
+  return runSteps(evaluateRulesInSteps(schema, value, options));
+}
+
+/** The rules of one object can take a second. */
+export function* evaluateRulesInSteps(
+  schema: Schema,
+  value: unknown,
+  options: EvaluateOptions = {},
+): Steps<RuleFindings> {
   const { old, field = "", resourceRoot = false, ratchet = false, observer = UNOBSERVED } = options;
   const run = new RuleEvaluation(ratchet, observer);
-  observer.measureEvaluation(() => run.visit({ schema, value, old, field }, resourceRoot));
+  yield* observer.measureEvaluation(run.visit({ schema, value, old, field }, resourceRoot));
   return run;
 }
+
+/** A few milliseconds. */
+const STEP_COST = 50_000;
 
 interface RuleSubject {
   readonly schema: Schema;
@@ -69,27 +82,32 @@ class RuleEvaluation implements RuleFindings {
   readonly #ratchet: boolean;
   readonly #observer: RuleObserver;
   #budget = PER_RESOURCE_COST_MAX;
+  /** The budget at which the present step ends. */
+  #stepEnd = PER_RESOURCE_COST_MAX - STEP_COST;
 
   constructor(ratchet: boolean, observer: RuleObserver) {
     this.#ratchet = ratchet;
     this.#observer = observer;
   }
 
-  visit(part: RuleSubject, resourceRoot = false): void {
+  *visit(part: RuleSubject, resourceRoot = false): Steps<void> {
     const { schema, value } = part;
     if (value === null || value === undefined || this.#budget < 0 || !hasRules(schema)) return;
     for (const rule of compiledOf(schema, resourceRoot, this.#observer)) {
       this.#apply(rule, part);
       if (this.#budget < 0) return;
+      if (this.#budget > this.#stepEnd) continue;
+      this.#stepEnd = this.#budget - STEP_COST;
+      yield;
     }
-    this.#visitParts(part);
+    yield* this.#visitParts(part);
   }
 
-  #visitParts({ schema, value, old, field }: RuleSubject): void {
+  *#visitParts({ schema, value, old, field }: RuleSubject): Steps<void> {
     if (schema.type === "object" && isPlainObject(value)) {
       for (const { name, schema: member } of membersOf(schema)) {
         if (!Object.hasOwn(value, name)) continue;
-        this.visit({
+        yield* this.visit({
           schema: member,
           value: value[name],
           old: correlateMember(old, name),
@@ -99,12 +117,12 @@ class RuleEvaluation implements RuleFindings {
     } else if (schema.type === "map" && isPlainObject(value)) {
       for (const name of Object.keys(value)) {
         const part = { value: value[name], old: correlateMember(old, name), field: key(field, name) };
-        this.visit({ schema: schema.values, ...part });
+        yield* this.visit({ schema: schema.values, ...part });
       }
     } else if (schema.type === "list" && Array.isArray(value)) {
       const oldOf = correlateItems(schema, old);
       for (const [i, item] of value.entries()) {
-        this.visit({ schema: schema.items, value: item, old: oldOf(item), field: index(field, i) });
+        yield* this.visit({ schema: schema.items, value: item, old: oldOf(item), field: index(field, i) });
       }
     }
   }
