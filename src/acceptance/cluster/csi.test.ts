@@ -32,7 +32,8 @@ metadata: { name: data }
 spec: { accessModes: [ReadWriteOnce], storageClassName: pool, resources: { requests: { storage: 1Gi } } }
 `;
 
-const pod = `
+/** Has what drivers need: the directory of plugins, and mounts that reach the node. */
+const podOf = (rootDir: string) => `
 apiVersion: v1
 kind: Pod
 metadata: { name: writer }
@@ -43,8 +44,13 @@ spec:
       image: svc.local/examples/hello:1
       imagePullPolicy: IfNotPresent
       command: [sh, -c, "trap 'exit 0' TERM; echo started >> /data/log; while :; do sleep 1 & wait $!; done"]
-      volumeMounts: [{ name: data, mountPath: /data }]
-  volumes: [{ name: data, persistentVolumeClaim: { claimName: data } }]
+      securityContext: { privileged: true }
+      volumeMounts:
+        - { name: data, mountPath: /data }
+        - { name: plugins, mountPath: /plugins, mountPropagation: Bidirectional }
+  volumes:
+    - { name: data, persistentVolumeClaim: { claimName: data } }
+    - { name: plugins, hostPath: { path: "${rootDir}/plugins", type: Directory } }
 `;
 
 t.setTimeout(180_000);
@@ -70,7 +76,7 @@ else {
     t.equal(await kubectl.read("pvc data", ".status.phase"), "Pending");
     const waiting = await kubectl.waitForEvent("WaitForFirstConsumer");
     t.equal(waiting, "waiting for first consumer to be created before binding");
-    await kubectl.run("apply -f -", pod);
+    await kubectl.run("apply -f -", podOf(join(cluster.dataDir, "agent")));
 
     const volume = await provision(t, kubectl);
     await kubectl.run("wait pvc/data --for=jsonpath={.status.phase}=Bound --timeout=30s");

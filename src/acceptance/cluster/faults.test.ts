@@ -114,7 +114,7 @@ else {
         await recovery;
         const { items = [] } = await client.runtime.listPodSandbox({});
         const { containers = [] } = await client.runtime.listContainers({});
-        const mounts = await systemMounter.listMountPoints(machine.rootDir);
+        const mounts = await systemMounter.listMountPoints(join(machine.rootDir, "pods"));
         const cgroups = await findPodCgroups(pod?.metadata.uid ?? "", "");
         return items.length + containers.length + mounts.length + cgroups.length === 0 ? true : undefined;
       });

@@ -2,9 +2,11 @@
  * An agent process on a node whose runtime, API server and drivers are played in this process. It is killed at a
  * chosen step: a call that changes something, before or after it is done, or the write of a state file.
  */
+import { execFile } from "node:child_process";
 import { type FSWatcher, mkdirSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
 import type { Node, NodeCondition } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
@@ -41,6 +43,7 @@ const READS = new RegExp(
 );
 const POD_PATH = "/api/v1/namespaces/default/pods/";
 const TIMEOUT_MS = 30_000;
+const execFileAsync = promisify(execFile);
 
 export class KilledAgent implements AsyncDisposable {
   readonly directory: string;
@@ -242,6 +245,8 @@ export class KilledAgent implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.disarm();
     await this.kill();
+    // An agent that was killed leaves it mounted where the machine's mounts are private.
+    await execFileAsync("umount", ["--lazy", this.rootDir]).catch(() => undefined);
     await this.#stack.disposeAsync();
     await removeCgroups(this.#options.cgroup);
   }
