@@ -100,7 +100,9 @@ class EndpointsController {
     const pods = this.#caches.servicePods.podsOf(service);
     const time = this.#times.next(key, service, pods);
     const resolver = new PortResolver(service.spec?.ports ?? [], toSubsetPorts);
-    const subsets = repackSubsets(pods.flatMap((pod) => subsetsOf(service, pod, resolver)));
+    const skipped: string[] = [];
+    const subsets = repackSubsets(pods.flatMap((pod) => subsetsOf(service, pod, resolver, skipped)));
+    if (skipped.length > 0) this.#recordSkipped(service, skipped);
     const current = this.#caches.endpoints.get(name, namespace);
     const version = current?.metadata?.resourceVersion ?? "";
     if (current !== undefined && this.#replaced.get(key) === version) {
@@ -108,6 +110,11 @@ class EndpointsController {
     }
     if (current !== undefined && isUpToDate(current, service, subsets)) return;
     await this.#write(desiredEndpoints(current, service, subsets, time), current, signal);
+  }
+
+  #recordSkipped(service: Service, pods: readonly string[]): void {
+    const message = `skipping ${pods.length} pods, first ${pods[0]}: too many different ports`;
+    this.#caches.recorder.record(objectReference(service), "Warning", "FailedToUpdateEndpoint", message);
   }
 
   async #readService(key: string, signal: AbortSignal): Promise<Service | undefined> {
@@ -157,11 +164,12 @@ class EndpointsController {
   }
 }
 
-/** None or one. */
+/** None or one. Adds the names of pods with too many different ports to `skipped`. */
 function subsetsOf(
   service: Service,
   pod: Pod,
   resolver: PortResolver<readonly EndpointPort[]>,
+  skipped: string[],
 ): readonly EndpointSubset[] {
   const { publishNotReadyAddresses = false, ports = [], clusterIP } = service.spec ?? {};
   if (!isEndpoint(pod, publishNotReadyAddresses)) return [];
@@ -170,8 +178,9 @@ function subsetsOf(
   const isReady = publishNotReadyAddresses || isPodReady(pod);
   const addresses = isReady ? { addresses: [address] } : { notReadyAddresses: [address] };
   if (ports.length === 0) return clusterIP === "None" ? [addresses] : [];
-  const resolved = resolver.portsOf(pod) ?? [];
-  return resolved.length === 0 ? [] : [{ ...addresses, ports: resolved }];
+  const resolved = resolver.portsOf(pod);
+  if (resolved === undefined) skipped.push(pod.metadata?.name ?? "");
+  return resolved === undefined || resolved.length === 0 ? [] : [{ ...addresses, ports: resolved }];
 }
 
 function toSubsetPorts(resolved: readonly ResolvedPort[]): readonly EndpointPort[] {

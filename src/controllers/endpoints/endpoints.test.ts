@@ -18,6 +18,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { startController } from "../../testing/controllers/start-controller.ts";
+import { objectsOf, syncOnce } from "../../testing/controllers/sync-once.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { until } from "../../testing/std/until.ts";
 import { defaultControllerOptions, type EndpointsOptions } from "../controller-options.ts";
@@ -425,6 +426,26 @@ t.test("PortResolver shares the lists of pods with the same numbers, and makes a
   t.same(resolver.portsOf(podOf(7, "other"))?.slice(0, 2), [1, 2]);
   t.same(resolver.portsOf(podOf(9))?.slice(0, 2), [9, 1]);
   t.equal(resolver.portsOf(podOf(11)), undefined);
+});
+
+t.test("Endpoints without the pods whose ports are too many come with an event", async (t) => {
+  // Ports that no pod has: the lists are short.
+  const absent = { port: 1, targetPort: "absent", protocol: "TCP" as const };
+  const spec = {
+    selector,
+    ports: [{ port: 1, targetPort: "own", protocol: "TCP" as const }, ...Array(50_001).fill(absent)],
+  };
+  const pods = [7, 8, 9].map((containerPort) => ({
+    metadata: { name: `pod-${containerPort}`, namespace, labels: selector },
+    spec: { containers: [{ name: "c", ports: [{ name: "own", containerPort, protocol: "TCP" as const }] }] },
+    status: { phase: "Running" as const, podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] },
+  }));
+  const services = objectsOf(serviceKind, { metadata: { name: "web", namespace }, spec });
+  const writes = await syncOnce(runEndpointsController, services, [objectsOf(podKind, ...pods)]);
+  t.same(
+    writes.filter((write) => write.startsWith("event")),
+    ["event FailedToUpdateEndpoint skipping 1 pods, first pod-9: too many different ports"],
+  );
 });
 
 t.test("sizes of slices and mirrored subsets are options, and changes of pods can be collected", async (t) => {
