@@ -1,12 +1,17 @@
-/** The rules of the stored RBAC objects, derived again after each change. */
+/** The rules of the stored RBAC objects, which follow their changes. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
+import type { ClusterRoleBinding } from "../../api/rbac/cluster-role-binding/schema.ts";
 import { roleKind } from "../../api/rbac/role/kind.ts";
+import type { Role } from "../../api/rbac/role/schema.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
+import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import type { RuleSource } from "../../auth/authz/rbac/rbac.ts";
 import { SubjectRules } from "../../auth/authz/rbac/subject-rules.ts";
 import type { Registries } from "../../registry/registries.ts";
+import type { Revision } from "../../storage/store.ts";
 
 export interface StoredPolicy extends RuleSource {
   /** Resolves when the RBAC objects are loaded. */
@@ -14,31 +19,76 @@ export interface StoredPolicy extends RuleSource {
 }
 
 export function createStoredPolicy(registries: Registries): StoredPolicy {
-  const kinds = [clusterRoleKind, clusterRoleBindingKind, roleKind, roleBindingKind] as const;
-  const caches = (): readonly { readonly changes: number; ready(): Promise<void> }[] =>
-    kinds.map((kind) => registries.of(kind as Kind).cache);
-  let grants: SubjectRules | undefined;
-  let seenChanges = -1;
+  const rules = new SubjectRules();
+  const roles: Changes<ClusterRole | Role> = {
+    put: (role) => rules.putRole(role),
+    delete: (role) => rules.deleteRole(role),
+  };
+  const bindings: Changes<ClusterRoleBinding | RoleBinding> = {
+    put: (binding) => rules.putBinding(binding),
+    delete: (binding) => rules.deleteBinding(binding),
+  };
+  const followers = [
+    new Follower(registries, clusterRoleKind, roles),
+    new Follower(registries, roleKind, roles),
+    new Follower(registries, clusterRoleBindingKind, bindings),
+    new Follower(registries, roleBindingKind, bindings),
+  ];
   return {
     grantsFor(user, namespace) {
-      let changes = 0;
-      for (const kind of kinds) changes += registries.of(kind as Kind).cache.changes;
-      if (grants === undefined || changes !== seenChanges) {
-        grants = new SubjectRules({
-          clusterRoles: listObjects(registries, clusterRoleKind),
-          clusterRoleBindings: listObjects(registries, clusterRoleBindingKind),
-          roles: listObjects(registries, roleKind),
-          roleBindings: listObjects(registries, roleBindingKind),
-        });
-        seenChanges = changes;
-      }
-      return grants.grantsFor(user, namespace);
+      for (const follower of followers) follower.follow();
+      return rules.grantsFor(user, namespace);
     },
-    ready: async () => void (await Promise.all(caches().map((cache) => cache.ready()))),
+    ready: async () => void (await Promise.all(followers.map((follower) => follower.ready()))),
   };
 }
 
-function listObjects<T extends ApiObject>(registries: Registries, kind: Kind<T>): readonly T[] {
-  const registry = registries.of(kind);
-  return registry.cache.list(registry.objects.prefix()).items.map(({ object }) => object);
+interface Changes<T> {
+  put(object: T): void;
+  delete(object: T): void;
+}
+
+/** Passes on what has changed in the cache of a kind since the previous call. */
+class Follower<T extends ApiObject> {
+  readonly #registries: Registries;
+  readonly #kind: Kind<T>;
+  readonly #changes: Changes<T>;
+  /** By key in the store. */
+  readonly #known = new Map<string, { readonly revision: Revision; readonly object: T }>();
+  #seenChanges = -1;
+
+  constructor(registries: Registries, kind: Kind<T>, changes: Changes<T>) {
+    this.#registries = registries;
+    this.#kind = kind;
+    this.#changes = changes;
+  }
+
+  ready(): Promise<void> {
+    return this.#registries.of(this.#kind).cache.ready();
+  }
+
+  follow(): void {
+    const { cache, objects } = this.#registries.of(this.#kind);
+    if (cache.changes === this.#seenChanges) return;
+    this.#seenChanges = cache.changes;
+    const { items } = cache.list(objects.prefix());
+    for (const item of items) {
+      const { key, revision } = item;
+      const previous = this.#known.get(key);
+      if (previous?.revision === revision) continue;
+      if (previous !== undefined) this.#changes.delete(previous.object);
+      const { object } = item;
+      this.#known.set(key, { revision, object });
+      this.#changes.put(object);
+    }
+    if (this.#known.size > items.length) this.#dropMissing(new Set(items.map(({ key }) => key)));
+  }
+
+  #dropMissing(present: ReadonlySet<string>): void {
+    for (const [key, { object }] of this.#known) {
+      if (present.has(key)) continue;
+      this.#known.delete(key);
+      this.#changes.delete(object);
+    }
+  }
 }

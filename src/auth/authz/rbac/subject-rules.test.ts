@@ -56,3 +56,35 @@ t.test("SubjectRules resolves roles in the binding's namespace, and grants nothi
   const here = { metadata: { name: "viewer", namespace: "shop" }, rules };
   t.match(reasons({ ...binding, roles: [elsewhere, here] }, {}), [/of Role "viewer"/]);
 });
+
+t.test("SubjectRules follows changes of roles and bindings", async (t) => {
+  const user = { name: "eve", uid: "", groups: ["g"], extra: {} };
+  const subjects = [
+    { kind: "Group", name: "g" },
+    { kind: "User", name: "eve" },
+  ];
+  const binding = { metadata: { name: "b", namespace: "shop" }, subjects, roleRef: viewer };
+  const role = { metadata: { name: "viewer" }, rules };
+  const source = new SubjectRules();
+  const found = () => source.grantsFor(user, "shop").map(({ by, missing = "" }) => by || missing);
+  t.same(found(), []);
+  source.putBinding(binding);
+  t.same(found(), ['clusterrole.rbac.authorization.k8s.io "viewer"']);
+  source.putRole(role);
+  t.same(found(), ['RoleBinding "b/shop" of ClusterRole "viewer" to Group "g"'], "once, by its first subject");
+  const other = { ...binding, metadata: { name: "a", namespace: "shop" } };
+  source.putBinding(other);
+  t.same(
+    found().map((by) => by.slice(0, 20)),
+    ['RoleBinding "a/shop"', 'RoleBinding "b/shop"'],
+    "in the order of names",
+  );
+  source.deleteBinding(binding);
+  source.deleteBinding(binding);
+  t.equal(found().length, 1);
+  source.deleteBinding(other);
+  t.same(found(), []);
+  source.putBinding(binding);
+  source.deleteRole(role);
+  t.same(found(), ['clusterrole.rbac.authorization.k8s.io "viewer"']);
+});
