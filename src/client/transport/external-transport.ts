@@ -6,8 +6,9 @@ import type { Dispatcher } from "undici";
 import { joinHeaders } from "../../http/join-headers.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import type { Transport } from "../client.ts";
-import { type Connector, connectThrough } from "./connector.ts";
+import type { Connector } from "./connector.ts";
 import { type TlsIdentity, tlsOptions } from "./dial.ts";
+import { connectVerified } from "./namesake-issuer.ts";
 
 export interface ExternalTransportOptions extends TlsIdentity {
   /** `https://host:6443`; paths are the requests'. */
@@ -61,7 +62,9 @@ async function createDispatcher(
   const { host: _host, port: _port, ...tls } = tlsOptions(url, identity);
   const connect = { ...tls, timeout: CONNECT_TIMEOUT_MS, preferH2: true };
   if (proxy === undefined) {
-    return new Agent({ connect: connector === undefined ? connect : await connectThrough(connector, connect) });
+    const { ca, insecure } = identity;
+    const bundle = ca === undefined || insecure === true ? undefined : String(ca);
+    return new Agent({ connect: await connectVerified(connector, connect, bundle) });
   }
   return new ProxyAgent({ uri: proxy.href, proxyTunnel: true, requestTls: connect });
 }

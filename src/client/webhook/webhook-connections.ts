@@ -2,8 +2,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool } from "undici";
 import { Semaphore } from "../../std/async/semaphore.ts";
-import { type Connector, connectThrough } from "../transport/connector.ts";
+import type { Connector } from "../transport/connector.ts";
 import { type TlsIdentity, tlsOptions } from "../transport/dial.ts";
+import { connectVerified } from "../transport/namesake-issuer.ts";
 
 export interface HostPort {
   readonly host: string;
@@ -66,10 +67,12 @@ export class WebhookConnections implements Disposable {
     const way = this.#connectors.get(connector) ?? this.#connectors.size;
     this.#connectors.set(connector, way);
     const key = [way, host, port, url.host, identity.ca, identity.cert, identity.key].join("\n");
-    const options = await poolOptions(url, identity, connector);
-    const existing = this.#pools.get(key);
+    let pool = this.#pools.get(key);
+    if (pool === undefined) {
+      const options = await poolOptions(url, identity, connector);
+      pool = this.#pools.get(key) ?? new Pool(origin(address), options);
+    }
     this.#pools.delete(key);
-    const pool = existing ?? new Pool(origin(address), options);
     this.#pools.set(key, pool);
     const [oldest] = this.#pools;
     if (this.#pools.size > POOLS_MAX && oldest !== undefined) {
@@ -94,7 +97,7 @@ async function poolOptions(
   connector: Connector | undefined,
 ): Promise<Pool.Options> {
   const { host: _host, port: _port, ...tls } = tlsOptions(url, identity);
-  const connect = { ...tls, timeout: 0 };
+  const { ca } = identity;
   return {
     connections: CONNECTIONS_MAX,
     keepAliveTimeout: IDLE_MS,
@@ -102,7 +105,11 @@ async function poolOptions(
     headersTimeout: 0,
     bodyTimeout: 0,
     allowH2: false,
-    connect: connector === undefined ? connect : await connectThrough(connector, { ...connect, allowH2: false }),
+    connect: await connectVerified(
+      connector,
+      { ...tls, timeout: 0, allowH2: false },
+      ca === undefined ? undefined : String(ca),
+    ),
   };
 }
 
