@@ -1,37 +1,41 @@
 /** Where the time of a slow request went: Kubernetes' annotations `apiserver.latency.k8s.io/…`. */
 import { formatGoDuration } from "../std/time/go-duration.ts";
-import type { Span } from "../tracing/span.ts";
+import type { Layer, Trace } from "../tracing/span.ts";
 
 /** Filters that report their time. */
 export type MeasuredFilter = "authentication" | "authorization" | "queueWait";
-
-/** After these steps of a handler only its response is left. */
-const LAST_STEPS: ReadonlySet<string> = new Set([
-  "About to write a response",
-  "Items deleted from database",
-  "Listing from storage done",
-  "Object deleted from database",
-  "Object stored in database",
-  "Write to database call succeeded",
-]);
 
 export class RequestLatencies implements Record<MeasuredFilter, number> {
   authentication = 0;
   authorization = 0;
   queueWait = 0;
-  span: Span | undefined;
+  #trace: Trace | undefined;
+
+  /** Measures the layers below the filters. */
+  measure(trace: Trace): void {
+    trace.measuresLayers = true;
+    this.#trace = trace;
+  }
+
+  addLatency(layer: Layer, milliseconds: number): void {
+    this.#trace?.addLatency(layer, milliseconds);
+  }
 
   /** Layers without work have none; without any there is no `total`, from the arrival to the end of the response. */
   annotations(total: number): readonly (readonly [key: string, value: string])[] {
-    const trace = this.span?.trace;
+    const of = (layer: Layer): number => this.#trace?.latencyOf(layer) ?? 0;
     const layers: Readonly<Record<string, number>> = {
       "apf-queue-wait": this.queueWait,
       authentication: this.authentication,
       authorization: this.authorization,
-      etcd: trace?.latencyOf("store") ?? 0,
-      "mutating-webhook": trace?.latencyOf("mutatingWebhooks") ?? 0,
-      "serialize-response-object": responseMs(this.span),
-      "validating-webhook": trace?.latencyOf("validatingWebhooks") ?? 0,
+      "decode-response-object": of("decode"),
+      etcd: of("store"),
+      "mutating-webhook": of("mutatingWebhooks"),
+      "response-write": of("write"),
+      // As in Kubernetes with the time of writing.
+      "serialize-response-object": of("serialize") + of("write"),
+      "transform-response-object": of("transform"),
+      "validating-webhook": of("validatingWebhooks"),
     };
     const measured = Object.entries(layers).filter(([, ms]) => ms > 0);
     return (measured.length === 0 ? [] : [...measured, ["total", total] as const]).map(([layer, ms]) => [
@@ -39,11 +43,4 @@ export class RequestLatencies implements Record<MeasuredFilter, number> {
       formatGoDuration(ms),
     ]);
   }
-}
-
-/** From the last step of the handler to its end. */
-function responseMs(span: Span | undefined): number {
-  const last = span?.events.at(-1);
-  if (span?.endedAt === undefined || last === undefined || !LAST_STEPS.has(last.name)) return 0;
-  return span.endedAt - last.at;
 }

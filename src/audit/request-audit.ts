@@ -3,7 +3,7 @@ import type { ApiObject } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import { parseExact, stringifyExact } from "../schema/json/exact-numbers.ts";
 import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
-import { SLOW_MS, type Span } from "../tracing/span.ts";
+import { type Layer, SLOW_MS, type Trace } from "../tracing/span.ts";
 import type { AuditEvent, ObjectReference, ResponseStatus } from "./event.ts";
 import { type MeasuredFilter, RequestLatencies } from "./latencies.ts";
 import { type AuditDecision, LEVELS, type Level, type Stage } from "./policy.ts";
@@ -83,9 +83,14 @@ export class RequestAudit {
     this.#latencies[filter] = milliseconds;
   }
 
-  /** The span of the handler, which has the time in the layers below. */
-  setSpan(span: Span): void {
-    this.#latencies.span = span;
+  /** The trace of the handler, which gets the time in the layers below. */
+  setTrace(trace: Trace): void {
+    this.#latencies.measure(trace);
+  }
+
+  /** The time in a layer after the handler, in milliseconds. */
+  addLatency(layer: Layer, milliseconds: number): void {
+    this.#latencies.addLatency(layer, milliseconds);
   }
 
   /** Reads the JSON of the response when the event is written. */

@@ -6,7 +6,7 @@ import type { MaybePromise } from "../std/async/maybe-promise.ts";
 import { TimeSlice } from "../std/async/time-slice.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { type Clock, systemClock } from "../std/time/clock.ts";
-import { type Attributes, addEvent, inSpan } from "../tracing/span.ts";
+import { type Attributes, addEvent, inLayer, inSpan } from "../tracing/span.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
 import { ConvertedValues } from "./converted-values.ts";
 import { isEncryptedValue, READ_ENCRYPTED } from "./encryption/transformer.ts";
@@ -289,7 +289,7 @@ export class ObjectStore<T extends ApiObject> {
   decode(item: KeyValue): T {
     let object: T;
     try {
-      object = this.#codec.decode(item.value);
+      object = inLayer("decode", () => this.#codec.decode(item.value));
     } catch (cause) {
       if (isEncryptedValue(item.value)) throw new StoreError("undecryptable", READ_ENCRYPTED, { cause, current: item });
       const why = cause instanceof Error ? cause.message : String(cause);

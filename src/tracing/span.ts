@@ -80,12 +80,31 @@ export function currentSpan(): Span | undefined {
   return span === undefined || span.trace.hasEnded ? undefined : span;
 }
 
-/** The layers whose time the audit event of a slow request has. */
-export type Layer = "store" | "mutatingWebhooks" | "validatingWebhooks";
+/** The layers whose time the audit event of a slow request has. A response is transformed or serialized. */
+export type Layer =
+  | "store"
+  | "decode"
+  | "mutatingWebhooks"
+  | "validatingWebhooks"
+  | "transform"
+  | "serialize"
+  | "write";
 
 /** Adds to the time that the current request has spent in a layer. */
 export function addLatency(layer: Layer, milliseconds: number): void {
   currentSpan()?.trace.addLatency(layer, milliseconds);
+}
+
+/** Runs `work`, and adds its time to that of a layer if the time of layers is measured. */
+export function inLayer<T>(layer: Layer, work: () => T): T {
+  const trace = currentSpan()?.trace;
+  if (trace?.measuresLayers !== true) return work();
+  const began = trace.clock.monotonic();
+  try {
+    return work();
+  } finally {
+    trace.addLatency(layer, trace.clock.monotonic() - began);
+  }
 }
 
 /** Runs a loop whose current span is that of the holder. */
@@ -152,6 +171,8 @@ export class Trace {
   #continuesRemote = false;
   #spans = 0;
   #latencies: Partial<Record<Layer, number>> | undefined;
+  /** Set when the request is recorded. */
+  measuresLayers = false;
   hasEnded = false;
 
   constructor(options: TraceOptions) {
@@ -163,6 +184,7 @@ export class Trace {
   }
 
   addLatency(layer: Layer, milliseconds: number): void {
+    if (!this.measuresLayers) return;
     this.#latencies ??= {};
     const before = this.#latencies[layer] ?? 0;
     // Validating webhooks are called in parallel.

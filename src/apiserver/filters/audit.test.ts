@@ -14,7 +14,7 @@ import { createMemoryStore } from "../../storage/memory.ts";
 import { type Store, StoreError } from "../../storage/store.ts";
 import { startTestServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { addEvent, addLatency } from "../../tracing/span.ts";
+import { addLatency } from "../../tracing/span.ts";
 import { auditConfig } from "../config/audit-options.ts";
 import { auditFlags } from "../flags/audit.ts";
 import { applyFilters, type RequestHandler, withUser } from "../request/request-context.ts";
@@ -114,7 +114,7 @@ t.test(
 
 t.test("the last event of a request over 500 ms has the latencies of its layers", async (t) => {
   const PREFIX = "apiserver.latency.k8s.io/";
-  const serve = async (storeMs: number) => {
+  const serve = async (storeMs: number, isStreamed = false) => {
     const events: AuditEvent[] = [];
     const decision = { level: "Metadata" as const, omitStages: new Set<Stage>(), omitManagedFields: false };
     const auditor = { decide: () => decision, process: (event: AuditEvent) => events.push(event) > 0 };
@@ -141,12 +141,22 @@ t.test("the last event of a request over 500 ms has the latencies of its layers"
       addLatency("store", storeMs / 2);
       for (const ms of [3, 2]) addLatency("mutatingWebhooks", ms);
       for (const ms of [3, 2]) addLatency("validatingWebhooks", ms);
-      addEvent("About to write a response");
+      addLatency("decode", 4);
+      addLatency("transform", 1);
+      addLatency("serialize", 6);
       await clock.advance(7);
-      return textResponse(200, "");
+      if (!isStreamed) return textResponse(200, "");
+      async function* chunks(): AsyncGenerator<Uint8Array> {
+        for (const text of "ab") {
+          await clock.advance(10);
+          yield Buffer.from(text);
+        }
+      }
+      return { ...textResponse(200, ""), body: chunks(), finite: true };
     };
     const handler = withRequestInfo(applyFilters(filters, handle), seededRandom(1), clock);
-    await handler(makeRequest({ path: "/api/v1/namespaces/a/pods/b" }));
+    const { body } = await handler(makeRequest({ path: "/api/v1/namespaces/a/pods/b" }));
+    if (isStreamed) for await (const _ of body as AsyncIterable<Uint8Array>) await clock.advance(100);
     return events.map(({ annotations }) =>
       Object.fromEntries(
         [...annotations].flatMap(([key, value]) => (key.startsWith(PREFIX) ? [[key.slice(PREFIX.length), value]] : [])),
@@ -159,13 +169,20 @@ t.test("the last event of a request over 500 ms has the latencies of its layers"
     {
       authentication: "300ms",
       authorization: "20ms",
+      "decode-response-object": "4ms",
       etcd: "174ms",
       "mutating-webhook": "5ms",
-      "serialize-response-object": "7ms",
+      "serialize-response-object": "6ms",
       total: "501ms",
+      "transform-response-object": "1ms",
       "validating-webhook": "3ms",
     },
   ]);
+  t.match((await serve(1, true))[1], {
+    "response-write": "200ms",
+    "serialize-response-object": "226ms",
+    total: "548ms",
+  });
 });
 
 t.test("a policy can omit the stage Panic", async (t) => {

@@ -7,6 +7,7 @@ import { RequestAudit } from "../../audit/request-audit.ts";
 import { sourceIps } from "../../audit/source-ips.ts";
 import { type HttpResponse, headerText } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
+import { wrapStream } from "../../http/value-stream.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -46,7 +47,7 @@ export function withAudit(auditor: Auditor, clock: Clock, log: Logger): RequestF
       const complete = async (): Promise<void> => {
         await record(panicked ? "Panic" : "ResponseComplete", status);
       };
-      if (isStreamed(response.body)) return whenEnded(response, context, complete);
+      if (isStreamed(response.body)) return whenEnded(response, context, complete, { audit, clock });
       await complete();
       return response;
     };
@@ -117,9 +118,31 @@ function recordStage(
   return andThen(audit.event(stage, at, code), (event) => event === undefined || auditor.process(event));
 }
 
+/** Passes the chunks on, and measures the time in which they are created and written. */
+async function* measureChunks<V>(stream: AsyncIterable<V>, audit: RequestAudit, clock: Clock): AsyncGenerator<V> {
+  let began = clock.monotonic();
+  const add = (layer: "serialize" | "write"): void => {
+    const now = clock.monotonic();
+    audit.addLatency(layer, now - began);
+    began = now;
+  };
+  for await (const chunk of stream) {
+    add("serialize");
+    yield chunk;
+    add("write");
+  }
+  add("serialize");
+}
+
 /** The same response; `complete` is called once, when its body ends, or when the client disconnects before. */
-function whenEnded(response: HttpResponse, { request }: RequestContext, complete: () => Promise<void>): HttpResponse {
+function whenEnded(
+  response: HttpResponse,
+  { request }: RequestContext,
+  complete: () => Promise<void>,
+  { audit, clock }: { readonly audit: RequestAudit; readonly clock: Clock },
+): HttpResponse {
   const { body } = response;
+  if (!isStreamed(body)) return response;
   let completed: Promise<void> | undefined;
   const end = (): Promise<void> => {
     completed ??= complete();
@@ -133,12 +156,14 @@ function whenEnded(response: HttpResponse, { request }: RequestContext, complete
     else body.once("close", () => void end());
     return response;
   }
-  async function* observe(): AsyncGenerator<Uint8Array> {
+  async function* observe<V>(stream: AsyncIterable<V>): AsyncGenerator<V> {
     try {
-      yield* body as AsyncIterable<Uint8Array>;
+      // A watch has no end, and its time is not that of writing.
+      if (response.finite === true) yield* measureChunks(stream, audit, clock);
+      else yield* stream;
     } finally {
       await end();
     }
   }
-  return { ...response, body: observe() };
+  return { ...response, body: wrapStream(body, observe) };
 }

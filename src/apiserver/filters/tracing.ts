@@ -124,7 +124,7 @@ export class RequestTracing {
         ? new Trace({ clock: this.#deps.clock, onSlow: this.#onSlow, remote }).start(options, SLOW_MS)
         : outer.child(options, SLOW_MS);
     if (span === undefined) return next(context);
-    context.audit?.setSpan(span);
+    context.audit?.setTrace(span.trace);
     return Promise.resolve(span.run(() => next(context)));
   };
 }

@@ -13,6 +13,7 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
+import { inLayer } from "../../tracing/span.ts";
 import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
 import { indentedListChunks, yamlListChunks } from "./converted-list.ts";
@@ -42,15 +43,17 @@ export interface ResponseOptions {
 }
 
 /** Encodes a response; if it is recorded, as JSON as well. */
-function encodeRecorded(
+function encodeMeasured(
   { audit, ...options }: ResponseOptions,
   encode: (options: ResponseOptions) => HttpResponse,
 ): HttpResponse {
   const { representation } = options;
+  const layer = representation.as === "object" ? "serialize" : "transform";
+  if (audit === undefined) return inLayer(layer, () => encode(options));
   const asJson = { ...representation, format: "json" as const, pretty: false, mediaType: "application/json" };
   // Encoded when the event is written, after the response.
-  audit?.setResponse(() => readJsonBody(encode({ ...options, representation: asJson }).body));
-  return encode(options);
+  audit.setResponse(() => readJsonBody(encode({ ...options, representation: asJson }).body));
+  return inLayer(layer, () => encode(options));
 }
 
 /** Undefined for a body that is too large to be recorded. */
@@ -84,9 +87,15 @@ export function objectResponse<T extends ApiObject>(
   row: Row<T>,
   responseOptions: ResponseOptions,
 ): HttpResponse {
-  if (responseOptions.audit !== undefined) {
-    return encodeRecorded(responseOptions, (options) => objectResponse(status, kind, row, options));
-  }
+  return encodeMeasured(responseOptions, (options) => encodeObjectResponse(status, kind, row, options));
+}
+
+function encodeObjectResponse<T extends ApiObject>(
+  status: number,
+  kind: Kind<T>,
+  row: Row<T>,
+  responseOptions: ResponseOptions,
+): HttpResponse {
   const { typeMeta, representation } = responseOptions;
   checkMetadataKind(kind as Kind, responseOptions, false);
   if (representation.as === "table") {
@@ -125,7 +134,8 @@ export function writtenResponse<T extends ApiObject>(
   object: T,
   responseOptions: ResponseOptions,
 ): HttpResponse {
-  return objectResponse(status, kind, { object, bytes: encodeObject(kind, object) }, responseOptions);
+  const bytes = inLayer("serialize", () => encodeObject(kind, object));
+  return objectResponse(status, kind, { object, bytes }, responseOptions);
 }
 
 export function listResponse<T extends ApiObject>(
@@ -133,9 +143,14 @@ export function listResponse<T extends ApiObject>(
   page: ListPage<T>,
   responseOptions: ResponseOptions,
 ): HttpResponse {
-  if (responseOptions.audit !== undefined) {
-    return encodeRecorded(responseOptions, (options) => listResponse(kind, page, options));
-  }
+  return encodeMeasured(responseOptions, (options) => encodeListResponse(kind, page, options));
+}
+
+function encodeListResponse<T extends ApiObject>(
+  kind: Kind<T>,
+  page: ListPage<T>,
+  responseOptions: ResponseOptions,
+): HttpResponse {
   const { representation } = responseOptions;
   checkMetadataKind(kind as Kind, responseOptions, true);
   const metadata: ListMetadata = {
