@@ -1,9 +1,10 @@
 /** TLS connections to extension servers: a pool for each API service, with its CA and the certificate of the proxy. */
 import { Agent, type AgentOptions, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
-import { type ConnectionOptions, checkServerIdentity } from "node:tls";
+import { type ConnectionOptions, checkServerIdentity, connect, type TLSSocket } from "node:tls";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import { type Connector, openThrough } from "../../client/transport/connector.ts";
+import { isSignedByNamesake, isTakenForSelfSigned } from "../../client/transport/namesake-issuer.ts";
 import type { ExtensionApi } from "./registered-api.ts";
 
 export interface ConnectionsOptions {
@@ -99,6 +100,8 @@ type OnConnection = (error: Error | null, socket: Duplex) => void;
 
 class ExtensionAgent extends Agent {
   readonly #connector: ConnectionsOptions["connector"];
+  /** OpenSSL has taken a certificate for self-signed: further ones are verified here, too. */
+  #verifiesNamesakes = false;
 
   constructor(connector: ConnectionsOptions["connector"], options: AgentOptions) {
     super(options);
@@ -108,11 +111,46 @@ class ExtensionAgent extends Agent {
   /** Called by node:http for each new connection. */
   override createConnection(options: RequestOptions, onConnection: OnConnection): Duplex | null | undefined {
     const open = this.#connector();
-    const verified = { ...options, checkServerIdentity: requireSubjectAltName };
-    if (open === undefined) return super.createConnection(verified, onConnection);
+    const verified: ConnectionOptions = { ...options, checkServerIdentity: requireSubjectAltName } as ConnectionOptions;
     const { host, port } = options;
-    openThrough(open, { host: String(host), port: Number(port) }, verified as ConnectionOptions, onConnection);
+    const target = { host: String(host), port: Number(port) };
+    if (this.#verifiesNamesakes) return this.#openUnverified(open, target, verified, onConnection);
+    const observe: OnConnection = (error, socket) => {
+      this.#observe(socket);
+      onConnection(error, socket);
+    };
+    if (open === undefined) return this.#observe(super.createConnection(verified as RequestOptions, onConnection));
+    openThrough(open, target, verified, observe);
     return undefined;
+  }
+
+  #observe<T extends Duplex | null | undefined>(socket: T): T {
+    socket?.once("error", (error) => {
+      this.#verifiesNamesakes ||= isTakenForSelfSigned(error) && typeof this.options.ca === "string";
+    });
+    return socket;
+  }
+
+  /** The connection is verified after the handshake, before the agent gets it. */
+  #openUnverified(
+    open: Connector | undefined,
+    target: { readonly host: string; readonly port: number },
+    verified: ConnectionOptions,
+    onConnection: OnConnection,
+  ): undefined {
+    const options = { ...verified, rejectUnauthorized: false };
+    const onSocket: OnConnection = (error, socket) => {
+      if (error !== null) return onConnection(error, socket);
+      const fail = (reason: Error): void => onConnection(reason, socket);
+      socket.once("error", fail).once("secureConnect", () => {
+        socket.off("error", fail);
+        const problem = findProblem(socket as TLSSocket, String(verified.ca), verified.servername ?? target.host);
+        if (problem !== undefined) socket.destroy();
+        onConnection(problem ?? null, socket);
+      });
+    };
+    if (open === undefined) onSocket(null, connect({ ...options, ...target }));
+    else openThrough(open, target, options, onSocket);
   }
 
   /** Closes idle connections now, and the others with the end of their response. */
@@ -121,6 +159,13 @@ class ExtensionAgent extends Agent {
     Object.assign(this, { keepAlive: false });
     for (const socket of Object.values(this.freeSockets).flat()) socket?.destroy();
   }
+}
+
+function findProblem(socket: TLSSocket, ca: string, name: string): Error | undefined {
+  if (socket.authorized) return undefined;
+  if (isSignedByNamesake(socket, ca)) return requireSubjectAltName(name, socket.getPeerCertificate());
+  const code = String(socket.authorizationError);
+  return Object.assign(new Error(code), { code });
 }
 
 /** The code of the error for a certificate that has a common name only. */

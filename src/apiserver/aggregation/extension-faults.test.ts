@@ -48,6 +48,29 @@ t.test("names in the certificate are those of the service", async (t) => {
   }
 });
 
+t.test("the CA of an extension server may have the name of its certificate", async (t) => {
+  const subject = [{ CN: ["sample.default.svc"] }];
+  const [ca, other] = [
+    await makeCertificate({ subject, authority: {} }),
+    await makeCertificate({ subject, authority: {} }),
+  ];
+  const names = ["sample.default.svc"];
+  const certificate = await makeCertificate({ subject, issuer: ca, usages: [SERVER_AUTH], names });
+  await using cluster = await startAggregatedCluster({
+    extension: { certificate, intercept: async () => textResponse(200, "{}") },
+  });
+  const send = async () => (await cluster.server.send(`GET ${FLUNDERS}`)).status;
+  await cluster.register({ caBundle: Buffer.from(ca.cert).toString("base64") });
+  await cluster.waitForAvailability("True");
+  await send();
+  t.equal(await send(), 200, "but for the first request");
+  await cluster.register({ caBundle: Buffer.from(other.cert).toString("base64") }, "v1.other.example.com");
+  await cluster.waitForAvailability("True", "v1.other.example.com");
+  const fail = async () => (await cluster.server.send("GET /apis/other.example.com/v1/things")).text;
+  await fail();
+  t.match(await fail(), /signed by unknown authority/);
+});
+
 t.test("the client certificate of the proxy is reloaded", async (t) => {
   await using cluster = await startAggregatedCluster();
   const { server, certificates } = cluster;

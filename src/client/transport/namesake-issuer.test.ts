@@ -50,6 +50,8 @@ t.test("a certificate whose issuer has its own name is accepted when a CA of the
   t.equal(await request(t, server, { ca: ca.cert }), "served");
   const other = await makeCertificate({ subject, authority });
   t.equal(await request(t, server, { ca: other.cert + ca.cert }), "served", "one of two CAs of this name");
+  const broken = "-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n";
+  t.equal(await request(t, server, { ca: other.cert + broken + ca.cert }), "served", "beside a broken one");
   const connector: Connector = async (host, port) => {
     const socket = createConnection({ host, port });
     await once(socket, "connect");

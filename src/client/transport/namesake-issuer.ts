@@ -32,30 +32,48 @@ export async function connectVerified(
   return (options, callback) =>
     verified(options, (...result) => {
       const [failure] = result;
-      if ((failure as NodeJS.ErrnoException | null)?.code !== SELF_SIGNED) return callback(...result);
+      if (!isTakenForSelfSigned(failure)) return callback(...result);
       unverified(options, (...second) => {
         const [error, socket] = second;
         if (error !== null) return callback(error, null);
         const name = ("servername" in tls ? tls.servername : undefined) ?? options.servername ?? options.hostname;
         const check = ("checkServerIdentity" in tls ? tls.checkServerIdentity : undefined) ?? checkServerIdentity;
-        const problem = isSignedByNamesake(socket, ca)
-          ? check(name, (socket as TLSSocket).getPeerCertificate())
-          : failure;
+        if (!isSignedByNamesake(socket, ca)) {
+          socket.destroy();
+          return callback(...result);
+        }
+        const problem = check(name, (socket as TLSSocket).getPeerCertificate());
         if (problem === undefined) return callback(null, socket);
         socket.destroy();
-        callback(problem as Error, null);
+        callback(problem, null);
       });
     });
 }
 
-function isSignedByNamesake(socket: Socket | TLSSocket, ca: string): boolean {
+/** Whether the verification failed with the error of such certificates. */
+export function isTakenForSelfSigned(error: Error | null): boolean {
+  return (error as NodeJS.ErrnoException | null)?.code === SELF_SIGNED;
+}
+
+/** Verifies the certificate of an open connection, but for the server's name. */
+export function isSignedByNamesake(socket: Socket, ca: string): boolean {
   const leaf = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   if (leaf === undefined || leaf.subject !== leaf.issuer || !isValidForServers(leaf)) return false;
   return [...ca.matchAll(PEM)].some(([text]) => {
-    const authority = new X509Certificate(text);
+    const authority = parseCertificate(text);
+    if (authority === undefined) return false;
     const mayIssue = authority.ca && isValidForServers(authority) && !authority.raw.includes(NAME_CONSTRAINTS);
     return mayIssue && authority.subject === leaf.issuer && leaf.verify(authority.publicKey);
   });
+}
+
+/** OpenSSL ignores what it cannot parse after the first certificate of a bundle. */
+function parseCertificate(text: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Now, and by its extended key usages if it has some. */
