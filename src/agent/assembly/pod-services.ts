@@ -15,7 +15,11 @@ import type { AgentConfig } from "../agent-config.ts";
 import type { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import type { SystemdSlices } from "../cgroups/systemd-slices.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";
-import { type CredentialPlugins, CredentialProviders } from "../images/credential-providers.ts";
+import {
+  type CredentialPluginObserver,
+  type CredentialPlugins,
+  CredentialProviders,
+} from "../images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../images/image-manager.ts";
 import { readNodeCredentials } from "../images/node-credentials.ts";
 import type { PullRecords } from "../images/pull-records/pull-records.ts";
@@ -101,6 +105,7 @@ export interface PodServiceLinks
   readonly measureCgroup: MeasureCgroup;
   readonly workerMetrics: PodWorkMetrics;
   readonly volumeMetrics: VolumeObserver;
+  readonly credentialMetrics: CredentialPluginObserver;
   readonly onPulled: ImageManagerOptions["onPulled"];
 }
 
@@ -297,6 +302,7 @@ function createCredentialProviders(
     },
     clock,
     log: log.child("credentials"),
+    observer: links.credentialMetrics,
   });
 }
 

@@ -7,6 +7,7 @@ import type { EvictionLinks } from "../eviction/eviction-records.ts";
 import { RemovedLogs } from "../logs/removed-logs.ts";
 import { AgentMetrics } from "../metrics/agent-metrics.ts";
 import { registerUnusedOperations } from "../metrics/unused-operations.ts";
+import type { PluginSocketObserver } from "../plugins/plugin-watcher.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
 import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { PodServices } from "../pods/pod-context.ts";
@@ -69,7 +70,13 @@ export function openPods(
   const statics = openStatics(foundation, reporting, () => pods);
   const objects = new NodeObjects({ reader, staticPods: statics, checkpoint });
   const { pluginHandlers } = resources;
-  const volumes = openVolumes(foundation, reporting, node, { reader, objects, pods: () => pods, pluginHandlers });
+  const volumes = openVolumes(foundation, reporting, node, {
+    reader,
+    objects,
+    pods: () => pods,
+    pluginHandlers,
+    pluginObserver: metrics.plugins,
+  });
   let runtimeName = "containerd";
   const services = createPodServices(
     { ...foundation, networkPolicies, resourceManagers, classes: new RuntimeClasses(client) },
@@ -91,6 +98,7 @@ export function openPods(
       workerMetrics: metrics.workers,
       onPreempted: (resource) => metrics.onPreempted(resource),
       volumeMetrics: metrics.volumes,
+      credentialMetrics: metrics.credentialPlugins,
       onPulled: (...pulled) => metrics.onPulled(...pulled),
       node: () => node.nodeObject.read(),
       pressures: evictions.pressures,
@@ -211,6 +219,7 @@ interface VolumeLinks {
   readonly objects: NodeObjects;
   readonly pods: () => PodManager;
   readonly pluginHandlers: NodeResources["pluginHandlers"];
+  readonly pluginObserver: PluginSocketObserver;
 }
 
 function openVolumes(
@@ -220,7 +229,7 @@ function openVolumes(
   links: VolumeLinks,
 ): VolumePlugins {
   const { config, client, clock, log } = foundation;
-  const { reader, objects, pods, pluginHandlers } = links;
+  const { reader, objects, pods, pluginHandlers, pluginObserver } = links;
   return new VolumePlugins({
     directories: config,
     nodeName: config.nodeName,
@@ -235,6 +244,7 @@ function openVolumes(
     tokens: objects,
     claims: reader,
     pluginHandlers,
+    pluginObserver,
     node: () => node.nodeObject.read(),
     onInUseChange: () => node.statusManager?.reportNow(),
     retryPod: (uid) => pods().onRuntimeChange(uid),

@@ -3,8 +3,11 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { createLogger } from "../../std/log/logger.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { formatMetrics } from "../../std/metrics/text-format.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { type CredentialProvider, parseCredentialProviders } from "../config/credential-providers.ts";
+import { createCredentialPluginMetrics } from "../metrics/plugin-metrics.ts";
 import { parseResponse } from "./credential-plugin-response.ts";
 import { CredentialProviders, loadPlugins } from "./credential-providers.ts";
 
@@ -44,11 +47,13 @@ exec cat ${binDir}/response`;
   const sink = { write: (line: string) => void lines.push(line), flushSync: () => undefined };
   const log = createLogger({ verbosity: 5 } as never, { clock, stdout: sink, stderr: sink } as never);
   const annotations: Record<string, string> = {};
+  const metrics = new MetricRegistry();
   const providers = new CredentialProviders({
     providers: [provider],
     binDir,
     clock,
     log,
+    observer: createCredentialPluginMetrics(metrics),
     accounts: {
       account: async (_namespace, name) =>
         name === "puller" ? { metadata: { name, uid: "a1", annotations } } : undefined,
@@ -59,7 +64,7 @@ exec cat ${binDir}/response`;
   const read = (name: string) =>
     existsSync(join(binDir, name)) ? readFileSync(join(binDir, name), "utf8").trim().split("\n") : [];
   const requests = () => read("requests").map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { binDir, providers, clock, lines, setResponse, annotations, requests, calls: () => read("calls") };
+  return { binDir, providers, metrics, clock, lines, setResponse, annotations, requests, calls: () => read("calls") };
 }
 
 function plugin(binDir: string, name: string, script: string): void {
@@ -115,7 +120,7 @@ t.test(
 );
 
 t.test("CredentialProviders.getCredentials() ignores a plugin that fails, and logs no secrets", async (t) => {
-  const { providers, setResponse, lines, binDir } = setUp(t);
+  const { metrics, providers, setResponse, lines, binDir } = setUp(t);
   const fails = async (why: RegExp) => {
     lines.length = 0;
     t.same(await providers.getCredentials(pod, "r.test/a"), []);
@@ -130,6 +135,9 @@ t.test("CredentialProviders.getCredentials() ignores a plugin that fails, and lo
   await fails(/valid cacheKeyType/);
   plugin(binDir, "plug", "#!/bin/sh\necho no cloud here >&2; exit 3");
   await fails(/exit status 3: no cloud here/);
+  const text = formatMetrics([metrics], "prometheus");
+  t.match(text, /^kubelet_credential_provider_plugin_errors\{plugin_name="plug"\} 4$/m);
+  t.match(text, /^kubelet_credential_provider_plugin_duration_count\{plugin_name="plug"\} 4$/m);
 });
 
 t.test("CredentialProviders terminates a plugin after a minute, or when the agent stops", async (t) => {

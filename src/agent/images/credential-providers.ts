@@ -38,10 +38,16 @@ export interface CredentialPlugins {
   readonly binDir: string;
 }
 
+/** Measures the runs of plugins. */
+export interface CredentialPluginObserver {
+  onRun(plugin: string, hasFailed: boolean, seconds: number): void;
+}
+
 export interface CredentialProvidersOptions extends CredentialPlugins {
   readonly accounts: ServiceAccountSource;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly observer?: CredentialPluginObserver | undefined;
 }
 
 export interface ProvidedCredentials {
@@ -183,7 +189,7 @@ class Plugin {
   }
 
   async #run(pod: Pod, image: string, { request }: CredentialSubject): Promise<PluginResponse> {
-    const { clock, accounts } = this.#options;
+    const { clock, accounts, observer } = this.#options;
     const audience = this.#provider.tokenAttributes?.serviceAccountTokenAudience;
     const withToken = audience !== undefined && request.serviceAccountAnnotations !== undefined;
     const serviceAccountToken = withToken ? await accounts.token(pod, audience) : undefined;
@@ -192,7 +198,15 @@ class Plugin {
       ...(serviceAccountToken === undefined ? {} : { serviceAccountToken }),
       ...omitEmptyAnnotations(request),
     };
-    return await runPlugin(this.#program, fullRequest, clock, this.#signal);
+    const began = clock.monotonic();
+    let hasFailed = true;
+    try {
+      const response = await runPlugin(this.#program, fullRequest, clock, this.#signal);
+      hasFailed = false;
+      return response;
+    } finally {
+      observer?.onRun(this.#provider.name, hasFailed, (clock.monotonic() - began) / 1000);
+    }
   }
 
   #store(response: PluginResponse, repository: string, subject: string): void {

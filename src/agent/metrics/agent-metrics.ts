@@ -11,6 +11,8 @@ import {
 import { registerProcessMetrics } from "../../std/metrics/process-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { versionInfo } from "../../std/version-info.ts";
+import type { CredentialPluginObserver } from "../images/credential-providers.ts";
+import type { PluginSocketObserver } from "../plugins/plugin-watcher.ts";
 import type { PodWorkMetrics } from "../pods/pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { ProberOptions } from "../probes/prober.ts";
@@ -19,6 +21,7 @@ import type { Relister, RelisterOptions } from "../runtime/relister.ts";
 import type { VolumeObserver } from "../volumes/volume-manager.ts";
 import { secondsBuckets } from "./buckets.ts";
 import { createEventStreamMetrics } from "./event-stream-metrics.ts";
+import { createCredentialPluginMetrics, createPluginMetrics } from "./plugin-metrics.ts";
 import { type MeasuredPods, PodStartMetrics, registerPodGauges } from "./pod-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
 import { createStorageMetrics } from "./storage-metrics.ts";
@@ -47,6 +50,8 @@ export class AgentMetrics implements Disposable {
   readonly workers: PodWorkMetrics;
   readonly volumes: VolumeObserver;
   readonly eventStream: ContainerEventsObserver;
+  readonly plugins: PluginSocketObserver;
+  readonly credentialPlugins: CredentialPluginObserver;
   readonly #probeMetrics = new ProbeMetrics(this.probes);
   readonly #starts: PodStartMetrics;
   readonly #restarted: CounterFamily;
@@ -71,6 +76,8 @@ export class AgentMetrics implements Disposable {
     this.workers = createWorkerMetrics(registry);
     this.volumes = createStorageMetrics(registry);
     this.eventStream = createEventStreamMetrics(registry);
+    this.plugins = createPluginMetrics(registry);
+    this.credentialPlugins = createCredentialPluginMetrics(registry);
     this.#starts = new PodStartMetrics(registry, clock);
     const help = "The node's name. The count is always 1.";
     registry

@@ -30,6 +30,13 @@ export interface PluginHandler {
   deregister(plugin: Plugin): Promise<void>;
 }
 
+/** Follows the sockets of plugins. */
+export interface PluginSocketObserver {
+  onFound(path: string): void;
+  onRegistered(path: string): void;
+  onRemoved(path: string): void;
+}
+
 export interface PluginWatcherOptions {
   readonly directory: string;
   /** By type. */
@@ -37,6 +44,7 @@ export interface PluginWatcherOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
+  readonly observer?: PluginSocketObserver | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -78,18 +86,20 @@ export async function watchPlugins(options: PluginWatcherOptions): Promise<void>
 }
 
 async function reconcile(options: PluginWatcherOptions, sockets: Map<string, PluginSocket>): Promise<void> {
-  const { directory, log, signal } = options;
+  const { directory, log, observer, signal } = options;
   const found = await listSockets(directory);
   for (const [path, { identity, removal, done }] of sockets) {
     if (found.get(path) === identity) continue;
     removal.abort();
     await done;
     sockets.delete(path);
+    observer?.onRemoved(path);
   }
   for (const [path, identity] of found) {
     if (sockets.has(path) || signal.aborted) continue;
     if (sockets.size >= PLUGINS_MAX) return log.warn("Too many plugins: ignoring the others", { directory });
     const removal = new AbortController();
+    observer?.onFound(path);
     sockets.set(path, { identity, removal, done: runSocket(options, path, removal.signal) });
   }
 }
@@ -116,6 +126,7 @@ async function runSocket(options: PluginWatcherOptions, path: string, removed: A
   while (plugin === undefined && !either.aborted) {
     try {
       plugin = await registerPlugin(options, path, either);
+      options.observer?.onRegistered(path);
       log.info("Registered plugin", { type: plugin.type, name: plugin.name, endpoint: plugin.endpoint });
     } catch (error) {
       if (either.aborted) break;

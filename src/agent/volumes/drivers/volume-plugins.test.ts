@@ -11,10 +11,13 @@ import type { Volume } from "../../../api/core/volume/schema.ts";
 import { createClient } from "../../../client/api-client.ts";
 import { systemRandom } from "../../../std/crypto/random.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
+import { MetricRegistry } from "../../../std/metrics/metrics.ts";
+import { formatMetrics } from "../../../std/metrics/text-format.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { FakeApi } from "../../../testing/agent/fake-api.ts";
 import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "../../../testing/agent/fake-csi-driver.ts";
 import { until } from "../../../testing/std/until.ts";
+import { createPluginMetrics } from "../../metrics/plugin-metrics.ts";
 import { toAttachmentName } from "../csi/volume.ts";
 import { VolumeHealth } from "../csi/volume-health.ts";
 import type { Mounter } from "../mount/mounter.ts";
@@ -80,7 +83,7 @@ const persistent: PersistentVolume = {
   },
 };
 
-type Passed = "controllerAttach" | "pluginDir" | "seLinuxMounts" | "seLinux";
+type Passed = "controllerAttach" | "pluginDir" | "pluginObserver" | "seLinuxMounts" | "seLinux";
 
 interface NodeOptions extends Partial<Pick<VolumePluginsOptions, Passed>> {
   readonly volume?: PersistentVolume;
@@ -138,6 +141,7 @@ async function start(options: NodeOptions, rootDir: string, api: FakeApi, mounte
     onInUseChange: () => undefined,
     retryPod: (uid) => void changed.push(uid),
     retryAllPods: () => undefined,
+    pluginObserver: options.pluginObserver,
   });
   await nodeVolumes.drivers.recover();
   const running = nodeVolumes.run(stop.signal);
@@ -207,6 +211,24 @@ t.test("VolumePlugins creates the CSINode as soon as the Node exists, before any
   const path = "/apis/storage.svc.io/v1/csinodes/n1";
   await at.until("it is there", () => api.objects.has(path));
   t.match(api.objects.get(path)?.metadata, { ownerReferences: [{ kind: "Node", name: "n1", uid: "uid-n1" }] });
+});
+
+t.test("VolumePlugins counts the sockets of plugins, and those whose plugins are registered", async (t) => {
+  const metrics = new MetricRegistry();
+  await using at = await node(t, { pluginObserver: createPluginMetrics(metrics) });
+  const path = join(at.rootDir, "plugins_registry", `${NAME}.sock`);
+  const states = () =>
+    ["desired", "actual"].filter((state) =>
+      formatMetrics([metrics], "prometheus").includes(
+        `plugin_manager_total_plugins{socket_path="${path}",state="${state}_state_of_world"} 1`,
+      ),
+    );
+  t.same(states(), []);
+  const driver = await at.driver({});
+  await at.until("the plugin is registered", () => states().length === 2);
+  await driver[Symbol.asyncDispose]();
+  await rm(path, { force: true });
+  await at.until("the plugin is gone", () => states().length === 0);
 });
 
 t.test("VolumePlugins updates the CSINode when a driver registers or deregisters", async (t) => {

@@ -8,7 +8,7 @@ import type { Client } from "../../../client/client.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { type PluginHandler, watchPlugins } from "../../plugins/plugin-watcher.ts";
+import { type PluginHandler, type PluginSocketObserver, watchPlugins } from "../../plugins/plugin-watcher.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import type { ClaimSource } from "../claims.ts";
@@ -46,6 +46,7 @@ export interface VolumePluginsOptions {
   readonly seLinux?: SeLinux | undefined;
   /** For plugins of other types, which register in the same directory. */
   readonly pluginHandlers?: Readonly<Record<string, PluginHandler>>;
+  readonly pluginObserver?: PluginSocketObserver | undefined;
   readonly node: () => Promise<Node>;
   /** Called when the volumes in use, which the node's status reports, have changed. */
   readonly onInUseChange: () => void;
@@ -105,6 +106,7 @@ export class VolumePlugins {
       clock,
       random,
       log,
+      observer: this.#options.pluginObserver,
       signal,
     });
     await made;
