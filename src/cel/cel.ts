@@ -20,6 +20,7 @@ import { PER_CALL_COST_MAX } from "./cost/limits.ts";
 import type { Environment } from "./environment.ts";
 import { CostExceeded, Frame, type Interpretable } from "./evaluate/frame.ts";
 import { planEvaluation } from "./evaluate/planner.ts";
+import { resetScans } from "./libraries/characters.ts";
 import { parse } from "./parse/parser.ts";
 import type { CelError } from "./parse/source.ts";
 import { formatType, type Type } from "./values/types.ts";
@@ -100,6 +101,7 @@ function createProgram(source: string, checked: CheckedExpression, resultType: T
 
 function evaluate(run: Interpretable, frame: Frame): EvaluationResult {
   comparisonCounter.parts = 0;
+  resetScans();
   try {
     return { value: run(frame), cost: frame.spent };
   } catch (error) {

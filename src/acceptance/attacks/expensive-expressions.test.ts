@@ -32,10 +32,15 @@ interface Policy {
   readonly what: string;
   readonly validations: readonly string[];
   readonly variables?: readonly string[];
+  /** Of the config map. */
+  readonly data?: Readonly<Record<string, string>>;
 }
 
+const manyKeys = Object.fromEntries(many(8000, (each) => [`k${each}`, "v".repeat(20)]));
+const longTexts = { a: "a".repeat(100_000), wide: "\u{1F600}".repeat(20_000), part: `b${"a".repeat(50_000)}` };
+
 /** A policy for config maps with a label of its name. */
-function policyCase({ what, validations, variables = [] }: Policy, index: number): Case {
+function policyCase({ what, validations, variables = [], data = manyKeys }: Policy, index: number): Case {
   const name = `policy-${index}`;
   const matchConstraints = {
     objectSelector: { matchLabels: { policy: name } },
@@ -62,10 +67,7 @@ function policyCase({ what, validations, variables = [] }: Policy, index: number
       });
     },
     path: CONFIG_MAPS,
-    body: {
-      metadata: { generateName: "large-", labels },
-      data: Object.fromEntries(many(8000, (each) => [`k${each}`, "v".repeat(20)])),
-    },
+    body: { metadata: { generateName: "large-", labels }, data },
   };
 }
 
@@ -115,6 +117,16 @@ const policies: readonly Policy[] = [
     ),
   },
   { what: "10 loops that exceed their limit", validations: many(10, () => loop) },
+  {
+    what: "10 loops over functions that scan a long text",
+    validations: many(10, () => "object.data.a.split('').all(x, object.data.wide.charAt(9) != x)"),
+    data: longTexts,
+  },
+  {
+    what: "10 searches for a long text",
+    validations: many(10, () => "object.data.a.lastIndexOf(object.data.part) <= object.data.a.indexOf('b')"),
+    data: longTexts,
+  },
   { what: "10 regular expressions", validations: many(10, () => "object.data.all(x, x.matches('^(k|kk|[0-9])*$'))") },
 ];
 const cases = [...policies.map(policyCase), rulesCase()];

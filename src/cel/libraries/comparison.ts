@@ -2,7 +2,6 @@
 
 import { elementOf } from "../evaluate/member-access.ts";
 import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../functions.ts";
-import { countCharacters } from "../parse/source.ts";
 import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../values/compare.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
 import {
@@ -21,6 +20,7 @@ import {
   uintType,
 } from "../values/types.ts";
 import { equal, fail, type List, type MapValue, type Value } from "../values/value.ts";
+import { countCharacters } from "./characters.ts";
 
 /** Negative, zero or positive; fails for values without an order. */
 export function compare(a: Value, b: Value): number {

@@ -121,7 +121,9 @@ export function queryOf({ query }: GoUrl): ReadonlyMap<string, readonly string[]
     const key = unescapePercent(equals < 0 ? pair : pair.slice(0, equals), true);
     const value = unescapePercent(equals < 0 ? "" : pair.slice(equals + 1), true);
     if (key === undefined || value === undefined) continue;
-    values.set(key, [...(values.get(key) ?? []), value]);
+    const known = values.get(key);
+    if (known === undefined) values.set(key, [value]);
+    else known.push(value);
   }
   return values;
 }

@@ -2,58 +2,39 @@
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { dynType, intType, listType, stringType, type Type } from "../values/types.ts";
 import { ArrayList, fail, type List } from "../values/value.ts";
+import { characterOf, countCharacters, search, searchLast, splitText, unitOf } from "./characters.ts";
 import { formatText } from "./text-format.ts";
-
-const ascii = /^[\0-\x7f]*$/;
-
-/** The characters of a text; the text itself when it is ASCII. */
-function charactersOf(text: string): string | readonly string[] {
-  return ascii.test(text) ? text : [...text];
-}
-
-function slice(letters: string | readonly string[], from: number, to?: number): string {
-  return typeof letters === "string" ? letters.slice(from, to) : letters.slice(from, to).join("");
-}
 
 function checkIndex(position: bigint, length: number): number {
   return position < 0n || position > BigInt(length) ? fail(`index out of range: ${position}`) : Number(position);
 }
 
 function charAt(text: string, position: bigint): string {
-  const letters = charactersOf(text);
-  const at = checkIndex(position, letters.length);
-  return letters[at] ?? "";
+  const at = checkIndex(position, countCharacters(text));
+  return text.slice(unitOf(text, at), unitOf(text, at + 1));
 }
 
 function indexOf(text: string, part: string, from = 0n): bigint {
   if (part === "") return from;
   if (from < 0n) return fail(`index out of range: ${from}`);
-  const letters = charactersOf(text);
-  if (from >= BigInt(letters.length)) return -1n;
-  if (typeof letters === "string") return BigInt(text.indexOf(part, Number(from)));
-  const skipped = letters.slice(0, Number(from)).join("").length;
-  return characterIndex(text, text.indexOf(part, skipped));
+  if (from >= BigInt(countCharacters(text))) return -1n;
+  return BigInt(characterOf(text, search(text, part, unitOf(text, Number(from)))));
 }
 
 function lastIndexOf(text: string, part: string, from?: bigint): bigint {
-  const letters = charactersOf(text);
-  if (part === "") return from ?? BigInt(letters.length);
+  const length = countCharacters(text);
+  if (part === "") return from ?? BigInt(length);
   if (from !== undefined && from < 0n) return fail(`index out of range: ${from}`);
-  if (from !== undefined && from >= BigInt(letters.length)) return -1n;
-  if (from === undefined) return characterIndex(text, text.lastIndexOf(part));
-  const skipped = slice(letters, 0, Number(from)).length;
-  return characterIndex(text, text.lastIndexOf(part, skipped));
-}
-
-function characterIndex(text: string, unit: number): bigint {
-  return unit < 0 ? -1n : BigInt(charactersOf(text.slice(0, unit)).length);
+  if (from !== undefined && from >= BigInt(length)) return -1n;
+  const unit = from === undefined ? text.length : unitOf(text, Number(from));
+  return BigInt(characterOf(text, searchLast(text, part, unit)));
 }
 
 function substring(text: string, from: bigint, to?: bigint): string {
-  const letters = charactersOf(text);
+  const length = countCharacters(text);
   if (to !== undefined && from > to) return fail(`invalid substring range. start: ${from}, end: ${to}`);
-  const start = checkIndex(from, letters.length);
-  return slice(letters, start, to === undefined ? undefined : checkIndex(to, letters.length));
+  const start = checkIndex(from, length);
+  return text.slice(unitOf(text, start), to === undefined ? text.length : unitOf(text, checkIndex(to, length)));
 }
 
 function lowerAscii(text: string): string {
@@ -70,7 +51,7 @@ const RESULT_LENGTH_MAX = 2 ** 24;
 /** Replaces `limit` times, or always when negative. The empty text matches before, between and after characters. */
 function replace(text: string, old: string, by: string, limit = -1n): string {
   const most = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit);
-  const pieces = old === "" ? ["", ...text, ""] : text.split(old);
+  const pieces = old === "" ? ["", ...text, ""] : splitText(text, old);
   const times = Math.min(pieces.length - 1, most);
   if (text.length + times * by.length > RESULT_LENGTH_MAX) return fail("text too long");
   const rest = pieces.slice(times);
@@ -81,7 +62,7 @@ function replace(text: string, old: string, by: string, limit = -1n): string {
 /** Splits into at most `limit` parts, the last with the rest; none for 0, all when negative. */
 function split(text: string, separator: string, limit = -1n): List {
   if (limit === 0n) return new ArrayList([]);
-  const parts = separator === "" ? [...text] : text.split(separator);
+  const parts = separator === "" ? [...text] : splitText(text, separator);
   const most = limit < 0n || limit > BigInt(parts.length) ? parts.length : Number(limit);
   if (most === parts.length) return new ArrayList(parts);
   return new ArrayList([...parts.slice(0, most - 1), parts.slice(most - 1).join(separator)]);

@@ -22,12 +22,16 @@ function writeBigInt(_: string, value: unknown): unknown {
 }
 
 const INTEGER = /^-?\d+$/;
+/** Of the least 64-bit integer with its sign. */
+const INT64_LENGTH_MAX = 20;
 const MANY_DIGITS = /\d{16}/;
 
 /** As Go decodes a number of unknown type: a 64-bit integer where possible, otherwise a double. */
 export function numberOf(source: string): number | bigint {
   const number = Number(source);
   if (Number.isSafeInteger(number) || !INTEGER.test(source)) return number;
+  // Conversions of millions of digits take too long.
+  if (source.length > INT64_LENGTH_MAX) return number;
   const integer = BigInt(source);
   return BigInt.asIntN(64, integer) === integer ? integer : number;
 }
