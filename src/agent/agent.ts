@@ -233,7 +233,7 @@ async function openServer(
     runtime: cri.runtime,
     images: images.images,
     volumes: services.volumes,
-    measureVolume: createVolumeMeasure(config, log),
+    measureVolume: createVolumeMeasure(foundation.quotas),
     runtimeMeasures: config.runtime.measuresPods,
     volumeHealth: ofPods.volumeHealth,
     volumeStatsMs: config.volumes.statsMs,

@@ -63,8 +63,12 @@ export async function startCluster(
 ): Promise<RunningCluster> {
   const { dataDir, runDir } = options;
   await makeDirectory(dataDir, 0o711);
-  await makeDirectory(runDir, 0o711);
+  const madeRunDir = await makeDirectory(runDir, 0o711);
   await using stack = new AsyncDisposableStack();
+  let isStarted = false;
+  stack.defer(async () => {
+    if (!isStarted && madeRunDir !== undefined) await removeRunDir(runDir);
+  });
   stack.use(await lockDataDir(dataDir));
   await warnAboutSwap(deps);
   let agent: RunningAgent | undefined;
@@ -93,6 +97,7 @@ export async function startCluster(
   agent = started;
   stack.defer(() => started.close());
   await waitUnlessAborted(started.ready(), signal);
+  isStarted = true;
   const owned = stack.move();
   let closing: Promise<void> | undefined;
   return {

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,8 +15,8 @@ t.test("svc up stops at the first signal without a runtime", { skip }, async (t)
   const directory = t.testdir();
   const dataDir = join(directory, "data");
   // Where it has its sockets.
-  const suffix = createHash("sha256").update(dataDir).digest("hex").slice(0, 8);
-  t.teardown(() => rm(`/run/svc-${suffix}`, { recursive: true, force: true }));
+  const runDir = `/run/svc-${createHash("sha256").update(dataDir).digest("hex").slice(0, 8)}`;
+  t.teardown(() => rm(runDir, { recursive: true, force: true }));
   const flags = {
     "data-dir": dataDir,
     "container-runtime-endpoint": `unix://${join(directory, "missing.sock")}`,
@@ -41,4 +42,5 @@ t.test("svc up stops at the first signal without a runtime", { skip }, async (t)
   t.match(output, /Waiting for the container runtime/);
   program.kill("SIGTERM");
   t.same(await ended, [0, null], output);
+  t.notOk(existsSync(runDir), "it leaves no directory of sockets");
 });

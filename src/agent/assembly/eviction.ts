@@ -36,7 +36,7 @@ export function createEvictionManager(foundation: Foundation, parts: EvictionPar
     clock,
   });
   const { runtime } = cri;
-  const measure = createVolumeMeasure(config, log);
+  const measure = createVolumeMeasure(foundation.quotas);
   const { volumes } = services;
   const usage = { settings: config.runtime, cgroups, runtime, volumes, directories: config, measure };
   return new EvictionManager({

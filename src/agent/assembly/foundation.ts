@@ -33,6 +33,7 @@ import { type MachineTopology, readMachineTopology } from "../resource-managers/
 import { readCgroupDriver } from "../runtime/cgroup-driver.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
+import { openMonitoringQuotas, type ProjectQuotas } from "../volumes/local/project-quotas.ts";
 
 /** The minor version of Kubernetes that defines the metrics. */
 const MINOR = 33;
@@ -108,6 +109,8 @@ export interface Foundation extends Lifetime {
   /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
   readonly importedImages: readonly string[];
+  /** Undefined: directories are measured by their files. */
+  readonly quotas: ProjectQuotas | undefined;
   /** Undefined: there are no credential plugins. */
   readonly plugins: CredentialPlugins | undefined;
   /** Undefined: every pod may use the images that are present. */
@@ -193,6 +196,7 @@ export async function openFoundation(
     plugins,
     pullRecords,
     importedImages: deps.importedImages ?? [],
+    quotas: config.volumes.quotaMonitoring ? openMonitoringQuotas(log) : undefined,
   };
   const api = { client, informers, credentials, checkpoint, standalone };
   return { ...lifetime, ...host, ...runtimes, ...api, config, clock, log };

@@ -11,7 +11,6 @@ import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
 import { recordMachineEvents } from "../node/node-events.ts";
 import type { ResourceManagers } from "../resource-managers/resource-managers.ts";
 import { watchContainerEvents } from "../runtime/container-events.ts";
-import { openMonitoringQuotas } from "../volumes/local/project-quotas.ts";
 import { enforceSizeLimits, measureDiskUsage } from "../volumes/local/size-limits.ts";
 import { findStorageExcess } from "../volumes/local/storage-limits.ts";
 import type { Foundation } from "./foundation.ts";
@@ -96,13 +95,12 @@ function watchRuntimeEvents(
 }
 
 function enforceStorageLimits(
-  { config, cri, clock, log, signal }: Foundation,
+  { config, cri, clock, log, quotas, signal }: Foundation,
   parts: PodComponents,
   eviction: EvictionManager,
   records: EvictionRecords,
 ): Promise<void> {
   const { volumes, events } = parts.services;
-  const quotas = config.volumes.quotaMonitoring ? openMonitoringQuotas(log) : undefined;
   const measureUsage = async (directory: string): Promise<number> =>
     (await quotas?.readUsage(directory))?.usedBytes ?? (await measureDiskUsage(directory));
   const hasImageFs = () => eviction.hasImageFs();

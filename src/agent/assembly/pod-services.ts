@@ -45,7 +45,7 @@ import type { ResourceManagers } from "../resource-managers/resource-managers.ts
 import type { CriClient } from "../runtime/cri-client.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
-import { openMonitoringQuotas } from "../volumes/local/project-quotas.ts";
+import type { ProjectQuotas } from "../volumes/local/project-quotas.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import { TokenManager } from "../volumes/projected/token-manager.ts";
 import { VolumeManager, type VolumeObserver } from "../volumes/volume-manager.ts";
@@ -66,6 +66,7 @@ export interface PodServicesOptions {
   readonly ips: Pick<NodeIps, "current">;
   readonly capacity: NodeCapacity;
   readonly tree: CgroupTree;
+  readonly quotas: ProjectQuotas | undefined;
   /** See `ResourceSettings`; likewise below. */
   readonly oomGroup: boolean;
   readonly limitsSwap: boolean;
@@ -136,7 +137,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       drivers: links.drivers,
       events,
       metrics: links.volumeMetrics,
-      quotas: config.volumes.quotaMonitoring ? openMonitoringQuotas(log) : undefined,
+      quotas: options.quotas,
       gitRepositories: config.volumes.gitRepositories,
     }),
     mounter: systemMounter,

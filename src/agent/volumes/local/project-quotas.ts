@@ -6,7 +6,6 @@ import { execFile } from "node:child_process";
 import { readFile, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { AgentConfig } from "../../agent-config.ts";
 import { type DirectorySize, measureDirectory } from "../../stats/directory-sizes.ts";
 
 export interface ProjectQuotas {
@@ -45,12 +44,9 @@ export const systemTools: Omit<ProjectQuotaTools, "onFailure"> = {
 
 /** Measures directories by what quotas count, and by their files where none does; undefined without quotas. */
 export function createVolumeMeasure(
-  { volumes }: Pick<AgentConfig, "volumes">,
-  log: Logger,
+  quotas: ProjectQuotas | undefined,
 ): ((directory: string) => Promise<DirectorySize>) | undefined {
-  if (!volumes.quotaMonitoring) return undefined;
-  const { readUsage } = openMonitoringQuotas(log);
-  return async (directory) => (await readUsage(directory)) ?? (await measureDirectory(directory));
+  return quotas && (async (directory) => (await quotas.readUsage(directory)) ?? (await measureDirectory(directory)));
 }
 
 /** For emptyDirs, whose files are read where a quota counts nothing. */
