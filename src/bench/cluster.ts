@@ -34,9 +34,9 @@ async function measure(figures: Figures, cluster: TestCluster, options: ClusterB
   await measureStart(figures, cluster);
   await sleep(5000);
   await measureIdle(figures, cluster, options.idleSeconds);
-  using connection = new Connection(await admin(cluster));
-  await measureDeploymentsAtRest(figures, cluster, connection, options.idleSeconds);
-  await measurePods(figures, connection, options.pods);
+  const credentials = await admin(cluster);
+  await measureDeploymentsAtRest(figures, cluster, credentials, options.idleSeconds);
+  await measurePods(figures, credentials, options.pods);
   figures.add("after the pods: svc resident", memory(cluster.pid!).rss, "MiB");
   const began = performance.now();
   await cluster.stop();
@@ -85,9 +85,11 @@ const deployments = "/apis/apps/v1/namespaces/default/deployments";
 async function measureDeploymentsAtRest(
   figures: Figures,
   cluster: TestCluster,
-  connection: Connection,
+  credentials: Credentials,
   seconds: number,
 ): Promise<void> {
+  // The server closes it while it is idle.
+  using connection = new Connection(credentials);
   for (let index = 0; index < DEPLOYMENTS; index++) {
     const labels = { app: `rest-${index}` };
     const template = { metadata: { labels }, spec: podSpec() };
@@ -113,7 +115,8 @@ async function measureDeploymentsAtRest(
 const pods = "/api/v1/namespaces/default/pods";
 
 /** One pod at a time, from the create request until a watch reports phase Running. */
-async function measurePods(figures: Figures, connection: Connection, count: number): Promise<void> {
+async function measurePods(figures: Figures, credentials: Credentials, count: number): Promise<void> {
+  using connection = new Connection(credentials);
   const list = JSON.parse((await connection.request("GET", `${pods}?limit=1`)).body);
   const running = new Map<string, () => void>();
   let rest = "";
