@@ -30,8 +30,9 @@ class Fixture {
     return new BulkConnection(handle);
   }
 
+  /** None of the requests starts meanwhile. */
   send(connection: BulkConnection, count: number, nowMs: number): void {
-    for (let index = 0; index < count; index++) this.reads.record(connection, nowMs);
+    for (let waiting = 0; waiting < count; waiting++) this.reads.record(connection, waiting, nowMs);
   }
 
   /** `1` for each connection that is read. */
@@ -56,10 +57,26 @@ t.test("BulkReads reads one of the connections that send many requests at once i
   t.equal(f.reading, "1111");
 });
 
+t.test("BulkReads finds a crowd in the sockets of many connections", async (t) => {
+  const f = new Fixture();
+  const connections = Array.from({ length: 5 }, () => f.connect());
+  for (const connection of connections.slice(1)) f.send(connection, 17, 0);
+  await nextTurn();
+  t.equal(f.reads.hasCrowd, false, "three were stopped");
+  f.send(connections[0]!, 17, 0);
+  t.equal(f.reading, "10000");
+  t.equal(f.reads.hasCrowd, true);
+  await nextTurn();
+  t.equal(f.reading, "11111");
+  t.equal(f.reads.hasCrowd, true, "of the turn before");
+  await nextTurn();
+  t.equal(f.reads.hasCrowd, false);
+});
+
 t.test("BulkReads stops no connection that sends its requests one after the other, nor one long after", async (t) => {
   const f = new Fixture();
   const [one, two] = [f.connect(), f.connect()];
-  for (let ms = 0; ms < 300; ms += 3) {
+  for (let ms = 0; ms < 300; ms++) {
     f.send(one, 10, ms);
     f.send(two, 10, ms);
   }

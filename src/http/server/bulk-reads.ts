@@ -3,23 +3,21 @@
  * that have bytes before anything else runs, and a client with ten connections can have a thousand requests there.
  */
 
+import { CROWD } from "../../std/async/turns.ts";
+
 /** What node:net and node:tls read a connection with. */
 export interface ReadHandle {
   readStart(): unknown;
   readStop(): unknown;
 }
 
-/** Requests that a connection sends at once to be read in turns from then on. */
+/** Requests of one connection that wait for their turn: it has sent them at once, and is read in turns from then on. */
 const BULK_REQUESTS = 16;
-/** Requests within this time count as sent at once. */
-const BURST_MS = 2;
 /** How long a connection is read in turns after it has sent many requests at once. */
-const BULK_MS = 15_000;
+const BULK_MS = 5000;
 
 export class BulkConnection {
   readonly handle: ReadHandle | undefined;
-  burst = 0;
-  burstMs = Number.NEGATIVE_INFINITY;
   untilMs = Number.NEGATIVE_INFINITY;
 
   constructor(handle: ReadHandle | undefined) {
@@ -32,19 +30,25 @@ export class BulkReads {
   readonly #connections = new Set<BulkConnection>();
   #stopped: BulkConnection[] = [];
   #isScheduled = false;
+  #hasCrowd = false;
 
-  /** Call for each request that is read while connections share the server. */
-  record(connection: BulkConnection, nowMs: number): void {
-    if (nowMs - connection.burstMs > BURST_MS) {
-      connection.burst = 0;
-      connection.burstMs = nowMs;
-    }
-    connection.burst++;
-    if (connection.burst >= BULK_REQUESTS) {
+  /** So many connections were stopped, in this turn or the one before, that a crowd of requests waits in their sockets. */
+  get hasCrowd(): boolean {
+    return this.#hasCrowd;
+  }
+
+  /** Call for each request that is read while connections share the server. `waiting`: requests before it. */
+  record(connection: BulkConnection, waiting: number, nowMs: number): void {
+    if (waiting >= BULK_REQUESTS) {
       connection.untilMs = nowMs + BULK_MS;
       this.#connections.add(connection);
     }
-    if (!this.#isScheduled && this.#connections.has(connection)) this.#stopOthers(connection, nowMs);
+    if (this.#stopped.length === 0 && this.#connections.has(connection)) this.#stopOthers(connection, nowMs);
+  }
+
+  /** Whether the connection has sent many requests at once lately. */
+  has(connection: BulkConnection): boolean {
+    return this.#connections.has(connection);
   }
 
   /** The connection is closed. */
@@ -62,16 +66,28 @@ export class BulkReads {
       }
     }
     if (this.#stopped.length === 0) return;
-    this.#isScheduled = true;
-    setImmediate(this.#resume);
+    this.#hasCrowd = isCrowd(this.#stopped);
+    this.#schedule();
   }
 
-  readonly #resume = (): void => {
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#endTurn);
+  }
+
+  readonly #endTurn = (): void => {
     this.#isScheduled = false;
     const stopped = this.#stopped;
     this.#stopped = [];
+    this.#hasCrowd = isCrowd(stopped);
+    if (this.#hasCrowd) this.#schedule();
     for (const { handle } of stopped) handle?.readStart();
   };
+}
+
+function isCrowd(stopped: readonly BulkConnection[]): boolean {
+  return stopped.length * BULK_REQUESTS >= CROWD;
 }
 
 /** Undefined when Node has no such handle: the connection is then never stopped. */

@@ -64,10 +64,13 @@ export class RequestTurns {
     this.#reads.remove(bulk);
   }
 
-  /** The first request of a connection does not wait for the next turn because others have used up the present one. */
-  #hasTurn(connection: ConnectionTurns): boolean {
-    const most = connection.lastTurn === this.#turn ? this.#perTurn() : REQUESTS_PER_TURN;
-    return this.#started < most;
+  /**
+   * The first request of a connection does not wait for the next turn because others have used up the present one. The
+   * ten connections of a client with a thousand requests would take ten turns at once.
+   */
+  #hasTurn({ lastTurn, bulk }: ConnectionTurns): boolean {
+    const isFirst = lastTurn !== this.#turn && !this.#reads.has(bulk);
+    return this.#started < (isFirst ? REQUESTS_PER_TURN : this.#perTurn());
   }
 
   #isShared(connection: ConnectionTurns): boolean {
@@ -77,12 +80,12 @@ export class RequestTurns {
       this.#latest = connection;
     }
     const isShared = now < this.#sharedUntilMs;
-    if (isShared) this.#reads.record(connection.bulk, now);
+    if (isShared) this.#reads.record(connection.bulk, connection.waiting.length, now);
     return isShared;
   }
 
   #perTurn(): number {
-    return this.#waiting > CROWD ? REQUESTS_PER_TURN_CROWDED : REQUESTS_PER_TURN;
+    return this.#waiting > CROWD || this.#reads.hasCrowd ? REQUESTS_PER_TURN_CROWDED : REQUESTS_PER_TURN;
   }
 
   #schedule(): void {
