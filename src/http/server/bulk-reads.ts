@@ -2,7 +2,6 @@
  * Reads one connection in a turn of the event loop of those that send many requests at once: libuv reads all sockets
  * that have bytes before anything else runs, and a client with ten connections can have a thousand requests there.
  */
-
 import { CROWD } from "../../std/async/turns.ts";
 
 /** What node:net and node:tls read a connection with. */
@@ -32,7 +31,7 @@ export class BulkReads {
   #isScheduled = false;
   #hasCrowd = false;
 
-  /** So many connections were stopped, in this turn or the one before, that a crowd of requests waits in their sockets. */
+  /** So many connections were stopped in this turn or the one before that a crowd of requests waits in their sockets. */
   get hasCrowd(): boolean {
     return this.#hasCrowd;
   }
