@@ -16,7 +16,7 @@ const OUTPUT_BYTES_MAX = 64 * 2 ** 20;
 
 /** Command lines that start svc; the executable requires `make binary`. */
 export const programs = {
-  sources: ["node", "--max-semi-space-size=4", "--expose-gc", join(root, "src/main.ts")],
+  sources: ["node", "--max-semi-space-size=4", "--no-parallel-scavenge", "--expose-gc", join(root, "src/main.ts")],
   bundle: [join(root, "dist/svc")],
   binary: [join(root, `dist/svc-linux-${process.arch}`)],
 } as const satisfies Record<string, readonly string[]>;

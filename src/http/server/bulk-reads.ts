@@ -31,7 +31,7 @@ export class BulkReads {
   #isScheduled = false;
   #hasCrowd = false;
 
-  /** So many connections were stopped in this turn or the one before that a crowd of requests waits in their sockets. */
+  /** So many connections were stopped in this turn or the one before that a crowd of requests waits in sockets. */
   get hasCrowd(): boolean {
     return this.#hasCrowd;
   }
