@@ -41,19 +41,43 @@ export class StatusError extends Error {
       readonly cause?: unknown;
     },
   ) {
-    super(message, { cause: options?.cause });
+    super(shorten(message, MESSAGE_LENGTH_MAX), { cause: options?.cause });
     this.status = {
       kind: "Status",
       apiVersion: "v1",
       metadata: options?.metadata ?? {},
       status: "Failure",
-      message,
+      message: this.message,
       // Unexpected errors have no reason.
       ...(reason === "" ? {} : { reason }),
-      ...(options?.details === undefined ? {} : { details: options.details }),
+      ...(options?.details === undefined ? {} : { details: shortenDetails(options.details) }),
       code,
     };
   }
+}
+
+/** In characters. Texts of a request appear several times in an error, each character escaped as up to six. */
+const MESSAGE_LENGTH_MAX = 2 ** 18;
+const DETAIL_LENGTH_MAX = 2 ** 16;
+
+function shorten(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max)}...` : text;
+}
+
+function shortenDetails(details: StatusDetails): StatusDetails {
+  const { name = "", causes = [] } = details;
+  const isLong = (text = "") => text.length > DETAIL_LENGTH_MAX;
+  if (!isLong(name) && !causes.some(({ field, message }) => isLong(field) || isLong(message))) return details;
+  const shortCauses = causes.map(({ reason, message, field }) => ({
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message: shorten(message, DETAIL_LENGTH_MAX) }),
+    ...(field === undefined ? {} : { field: shorten(field, DETAIL_LENGTH_MAX) }),
+  }));
+  return {
+    ...details,
+    ...(details.name === undefined ? {} : { name: shorten(name, DETAIL_LENGTH_MAX) }),
+    ...(details.causes === undefined ? {} : { causes: shortCauses }),
+  };
 }
 
 /** The resource that an error names: `pods "web" not found`, `pods.apps "x" is invalid`. */

@@ -1,5 +1,6 @@
 /** The dependencies of the two webhook plugins. */
 import { WebhookClient } from "../../client/webhook/webhook-client.ts";
+import { valuesMax } from "../../schema/value/limits.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import { WebhookMetrics } from "../chain/metrics.ts";
 import type { CallDeps } from "./call-webhook.ts";
@@ -35,6 +36,7 @@ export async function createWebhookDeps(deps: PluginDeps, plugin: string): Promi
     connectorFor,
     userAgent: "kube-apiserver-admission",
     responseBytesMax: RESPONSE_BYTES_MAX,
+    responseValuesMax: valuesMax,
   });
   const close = (): void => {
     client[Symbol.dispose]();

@@ -1,7 +1,9 @@
 /** Applies the JSON patch of a webhook. */
 import { applyJsonPatch, JsonPatchError, type JsonPatchOperation } from "../../api/json-patch.ts";
 import { StatusError } from "../../api/status.ts";
+import { parseJson } from "../../schema/json/parse.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
+import { valuesMax } from "../../schema/value/limits.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { internalError } from "./failure-policy.ts";
 
@@ -30,7 +32,7 @@ export function applyWebhookPatch(bytes: Buffer, object: unknown, webhook: strin
 function parsePatch(bytes: Buffer): readonly JsonPatchOperation[] {
   let value: unknown;
   try {
-    value = JSON.parse(bytes.toString());
+    ({ value } = parseJson(bytes, valuesMax));
   } catch (error) {
     throw internalError((error as Error).message, error);
   }

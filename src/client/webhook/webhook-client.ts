@@ -3,8 +3,10 @@
  * the JSON of the response. Certificates are always verified; redirects are not followed.
  */
 import { StatusError } from "../../api/status.ts";
-import { parseJson } from "../../schema/json/parse.ts";
+import { parseJsonInSteps } from "../../schema/json/parse.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
+import { TooManyValuesError } from "../../schema/value/limits.ts";
+import { runInSlices } from "../../std/async/steps.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { inClientSpan } from "../../tracing/span.ts";
 import { type Credentials, UserCredentials } from "../kubeconfig/user-credentials.ts";
@@ -48,6 +50,8 @@ export interface WebhookClientOptions {
   readonly userAgent: string;
   /** A longer response is an error. */
   readonly responseBytesMax: number;
+  /** A response with more members, items and containers of them is an error. */
+  readonly responseValuesMax: number;
 }
 
 /** The webhook sent no response: the connection or its verification failed, or the time ran out. */
@@ -102,7 +106,7 @@ export class WebhookClient implements Disposable {
       throw unreachable(cause);
     }
     try {
-      return readResponse(response);
+      return await readResponse(response, this.#options.responseValuesMax);
     } catch (cause) {
       throw cause instanceof StatusError ? cause : unreachable(cause);
     }
@@ -157,12 +161,14 @@ function displayUrl({ service }: WebhookTarget, url: URL): string {
   return service === undefined ? url.href : url.href.replace(url.host, `${url.hostname}:${portOf(url)}`);
 }
 
-function readResponse({ status, body }: WebhookResponse): unknown {
+async function readResponse({ status, body }: WebhookResponse, valuesMax: number): Promise<unknown> {
   const isSuccess = status >= 200 && status <= 299;
   let value: unknown;
   try {
-    value = parseJson(body).value;
+    ({ value } = await runInSlices(parseJsonInSteps(body, valuesMax)));
   } catch (error) {
+    if (isSuccess && error instanceof TooManyValuesError)
+      throw new Error(`its response has ${error.message}`, { cause: error });
     if (isSuccess) {
       throw new Error(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
     }

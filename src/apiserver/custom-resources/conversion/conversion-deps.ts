@@ -14,6 +14,8 @@ import type { ConversionDeps } from "./conversion-webhook.ts";
 
 /** Four times the maximum size of a request; the versions of an object have about the same size. */
 const ANSWER_BYTES_MAX = 16 * 2 ** 20;
+/** More than the largest object may have, or the content of a review. */
+const ANSWER_VALUES_MAX = 500_000;
 
 export interface ConversionClientDeps {
   readonly registries: Registries;
@@ -39,6 +41,7 @@ export function createConversionDeps(
     connectorFor,
     userAgent: "kube-apiserver",
     responseBytesMax: ANSWER_BYTES_MAX,
+    responseValuesMax: ANSWER_VALUES_MAX,
   });
   stopping.addEventListener("abort", () => client[Symbol.dispose](), { once: true });
   const rules = new RuleMetrics(metrics, clock);

@@ -125,6 +125,11 @@ const invalidResponses: readonly (readonly [what: string, answer: WebhookRespond
     () => [500, "broken"],
     /failed: an error on the server \("broken"\) has prevented the request from succeeding$/,
   ],
+  [
+    "too many values",
+    () => [200, `[${"1,".repeat(500_000)}1]`],
+    /failed: Post .*: its response has more than 500000 values$/,
+  ],
   ["too much", () => [200, " ".repeat(17 * 2 ** 20)], /failed: Post .*: its response is longer than 16777216 bytes$/],
 ];
 
