@@ -60,7 +60,7 @@ export async function list<T extends ApiObject>(
   if (query.resourceVersion) parseListRevision(query.resourceVersion);
   const isConsistent = query.resourceVersion === undefined || query.resourceVersion === "";
   const readsStore = isConsistent && !registry.features.has("ConsistentListFromCache");
-  if (readsStore || (await getCache(registry, scope, query.resourceVersion)) === undefined) {
+  if (readsStore || (await getListCache(registry, scope, query.resourceVersion, isConsistent)) === undefined) {
     const from = { revision: await currentRevision(registry, query.resourceVersion), after: "" };
     return await listFromStore(registry, selection, limit, from).catch(async (error: unknown) => {
       if (registry.features.has("AllowUnsafeMalformedObjectDeletion") && isUnreadable(error)) {
@@ -81,6 +81,24 @@ export async function list<T extends ApiObject>(
     registry.cache.recordList(selection.index?.name ?? "", items.length, page.items.length);
     return page;
   });
+}
+
+/** Counts the lists of the latest revision. */
+async function getListCache<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  resourceVersion: string | undefined,
+  isConsistent: boolean,
+): ReturnType<typeof getCache<T>> {
+  try {
+    const cache = await getCache(registry, scope, resourceVersion);
+    if (isConsistent && cache !== undefined) cache.counts.consistentLists.succeeded++;
+    return cache;
+  } catch (error) {
+    const counts = isConsistent ? registry.cacheInUse?.counts : undefined;
+    if (counts !== undefined) counts.consistentLists.failed++;
+    throw error;
+  }
 }
 
 function resourceOf({ group, plural }: Pick<Kind, "group" | "plural">): string {

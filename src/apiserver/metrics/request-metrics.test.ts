@@ -80,6 +80,14 @@ t.test("lists from watch caches are counted by the index they used", async (t) =
   t.ok(lists.includes('apiserver_cache_list_total{index="f:spec.nodeName",resource_prefix="/pods"} 1'), lists.join());
   t.ok(lists.some((line) => line.startsWith('apiserver_cache_list_total{index="",resource_prefix="/namespaces"}')));
   t.match(counted(all, "apiserver_cache_list_returned_objects_total").join("\n"), /"\/namespaces"\} [1-9]/);
+  await server.send("GET /api/v1/pods?resourceVersion=0");
+  t.same(
+    counted(await metrics(server), "apiserver_watch_cache_consistent_read_total").filter((line) =>
+      line.includes("pods"),
+    ),
+    ['apiserver_watch_cache_consistent_read_total{fallback="false",resource="pods",success="true"} 1'],
+  );
+  t.match(counted(all, "apiserver_storage_events_received_total").join("\n"), /resource="namespaces"\} [1-9]/);
 });
 
 t.test("/metrics has Kubernetes' main metric families with their labels and buckets", async (t) => {

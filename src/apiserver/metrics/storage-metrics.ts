@@ -162,7 +162,14 @@ class Poller {
 function registerCacheMetrics(registry: MetricRegistry, registries: Registries): void {
   const stability = "ALPHA" as const;
   const labels = ["resource"];
-  const counter = (name: string, help: string) => registry.counter({ name, help, stability, labels });
+  const counter = (name: string, help: string, each = labels) =>
+    registry.counter({ name, help, stability, labels: each });
+  const events = counter("apiserver_storage_events_received_total", "Changes that the store delivered.");
+  const consistent = counter(
+    "apiserver_watch_cache_consistent_read_total",
+    "Lists of the latest revision from watch caches.",
+    ["fallback", "resource", "success"],
+  );
   const received = counter("apiserver_watch_cache_events_received_total", "Changes that watch caches received.");
   const dispatched = counter(
     "apiserver_watch_cache_events_dispatched_total",
@@ -196,6 +203,11 @@ function registerCacheMetrics(registry: MetricRegistry, registries: Registries):
       const resource = resourceName(kind);
       const { counts } = cacheInUse;
       received.with(resource).value = counts.received;
+      events.with(resource).value = counts.received;
+      const { succeeded, failed } = counts.consistentLists;
+      // No list falls back to the store.
+      if (succeeded > 0) consistent.with("false", resource, "true").value = succeeded;
+      if (failed > 0) consistent.with("false", resource, "false").value = failed;
       dispatched.with(resource).value = counts.received;
       starts.with(resource).value = counts.initializations;
       initial.with(resource).value = counts.initialEvents;

@@ -85,6 +85,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     initialEvents: 0,
     /** Watches that ended because their client was too slow. */
     overflowedWatches: 0,
+    /** Lists of the latest revision that waited for it successfully, and those that did not. */
+    consistentLists: { succeeded: 0, failed: 0 },
     lists: new Map<string, ListCounts>(),
   };
   /** The revision of the latest list; after the feed broke, the last revision of the cache. */
