@@ -181,8 +181,9 @@ function renderCauses(errors: readonly FieldError[], render: (e: FieldError) => 
   for (const error of errors) {
     if (causes.length === errorsMax || length > CAUSES_LENGTH_MAX) break;
     const message = render(error);
-    length += message.length + error.field.length;
-    causes.push({ reason: error.type, message, field: error.field });
+    const field = shorten(error.field, DETAIL_LENGTH_MAX);
+    length += message.length + field.length;
+    causes.push({ reason: error.type, message, field });
   }
   return causes;
 }

@@ -56,6 +56,13 @@ t.test("loops over functions that scan a long text are cancelled", (t) => {
   t.end();
 });
 
+t.test("a regular expression whose automaton has many states is refused for a long text", (t) => {
+  const expression = "text.matches('[ab]*a[ab]{100}[cd]') || size(text.findAll('a(.*c)?')) > 0";
+  const { error } = compile(expression, environment).program!.evaluate({ text: repetitive, wide: "" });
+  t.equal(error?.message, "the text is too long for the regular expression");
+  t.end();
+});
+
 t.test("a query of one parameter many times is read in linear time", (t) => {
   const { program } = compile("url('http://a/?' + text).getQuery()['a'].size()", environment);
   t.equal(program!.evaluate({ text: "a=b&".repeat(LENGTH) }).value, BigInt(LENGTH));

@@ -33,7 +33,7 @@ t.test(
     }
     t.throws(() => compilePattern(".{1000}".repeat(1000)), { message: "error parsing regexp: expression too large" });
     const large = compilePattern(".".repeat(40_000));
-    t.ok(large.test("a".repeat(40_000)) === false && compilePattern("^a*$").test("a".repeat(3_000_000)));
+    t.ok(large.test("a".repeat(40_000)) === false && compilePattern("^a*$").test("a".repeat(1_572_864)));
   },
 );
 
