@@ -205,7 +205,7 @@ function registerCacheMetrics(registry: MetricRegistry, registries: Registries):
       received.with(resource).value = counts.received;
       events.with(resource).value = counts.received;
       const { succeeded, failed } = counts.consistentLists;
-      // No list falls back to the store.
+      // A list that read the store instead is not counted.
       if (succeeded > 0) consistent.with("false", resource, "true").value = succeeded;
       if (failed > 0) consistent.with("false", resource, "false").value = failed;
       dispatched.with(resource).value = counts.received;
