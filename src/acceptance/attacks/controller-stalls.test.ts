@@ -53,6 +53,13 @@ const labels = members(10_000, (index) => [`k${index}`, "v"] as const);
 const claimSpec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1" } } };
 const requirements = many(6000, (index) => ({ key: `k${index}`, operator: "DoesNotExist" }));
 const limits = members(6000, (index) => [`example.com/r${index}`, "1"] as const);
+const spreadConstraint = (index: number) => ({
+  maxSkew: 1,
+  topologyKey: `k${index}`,
+  whenUnsatisfiable: index % 2 === 0 ? "DoNotSchedule" : "ScheduleAnyway",
+  labelSelector: { matchLabels: { a: "b" } },
+});
+const topologyLabels = members(4000, (index) => [`k${index}`, "v"] as const);
 const completions = { completionMode: "Indexed", completions: 100_000, parallelism: 100_000 };
 const jobTemplate = { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } };
 const readyStatus = {
@@ -86,6 +93,14 @@ const cases: readonly ControllerCase[] = [
     body: {
       metadata: { name: "d" },
       spec: { replicas: 3000, selector: { matchLabels: { a: "d" } }, template: podTemplate({ a: "d" }) },
+    },
+  },
+  {
+    what: "pod of 4,000 spread constraints, and a node with their labels",
+    path: `${CORE}/pods`,
+    body: {
+      metadata: { name: "spread", labels: { a: "b" } },
+      spec: { containers: [{ name: "c", image: "i" }], topologySpreadConstraints: many(4000, spreadConstraint) },
     },
   },
   {
@@ -152,7 +167,7 @@ async function send(server: MeasuredServer, { path, body, verb = "POST" }: Contr
 t.test("controllers process the costliest objects in short turns", { timeout: 600_000 }, async (t) => {
   const flags = ["--embedded-controllers=*,-node-lifecycle"];
   await using server = await startMeasuredServer(t.testdir(), flags);
-  await server.create("/api/v1/nodes", { metadata: { name: "n" } });
+  await server.create("/api/v1/nodes", { metadata: { name: "n", labels: topologyLabels } });
   await sleep(SETTLE_MS);
   const rows: string[] = [];
   for (const each of all ? cases : cases.slice(...SAMPLE)) {

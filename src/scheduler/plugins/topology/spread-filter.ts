@@ -24,22 +24,24 @@ export function createSpreadFilter(
   constraints: readonly SpreadConstraint[],
   cache: ClusterCache,
 ): NodeFilter {
-  const domains = constraints.map((constraint) => countDomains(pod, constraint, constraints, cache));
+  // Once for all constraints, of which a pod may have thousands.
+  const nodes = [...cache.nodes()].filter((node) => hasAllKeys(node, constraints));
+  const domains = constraints.map((constraint) => countDomains(pod, constraint, nodes, cache));
   return new SpreadFilter(pod, constraints, domains);
 }
 
 function countDomains(
   pod: PodInfo,
   constraint: SpreadConstraint,
-  all: readonly SpreadConstraint[],
+  nodes: readonly NodeInfo[],
   cache: ClusterCache,
 ): Domains {
   const { selector, topologyKey, includesNode } = constraint;
   // As upstream, an empty selector counts no pods.
   const byNode = selector.isEmpty ? undefined : cache.matches.counts(spreadMatcher(pod.namespace, selector));
   const counts = new Map<string, number>();
-  for (const node of cache.nodes()) {
-    if (!hasAllKeys(node, all) || !includesNode(node)) continue;
+  for (const node of nodes) {
+    if (!includesNode(node)) continue;
     const domain = getMember(node.labels, topologyKey) ?? "";
     counts.set(domain, (counts.get(domain) ?? 0) + (byNode?.get(node.name) ?? 0));
   }

@@ -28,7 +28,13 @@ export function createSpreadScorer(
   cache: ClusterCache,
   requireAllKeys: boolean,
 ): NodeScorer {
-  const isScored = (node: NodeInfo): boolean => !requireAllKeys || hasAllKeys(node, constraints);
+  // Once for all constraints, of which a pod may have thousands.
+  const known = new Map<NodeInfo, boolean>();
+  const isScored = (node: NodeInfo): boolean => {
+    const result = known.get(node) ?? (!requireAllKeys || hasAllKeys(node, constraints));
+    known.set(node, result);
+    return result;
+  };
   const scored = nodes.filter(isScored);
   const domains = constraints.map((constraint): Domains => {
     const { selector, topologyKey } = constraint;
