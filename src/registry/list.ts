@@ -2,6 +2,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import { badRequest, expired, StatusError } from "../api/status.ts";
 import { isUnreadable } from "../storage/object-store.ts";
 import { type KeyValue, latestRevision, prefixRange, type Revision, StoreError } from "../storage/store.ts";
+import type { WatchCache } from "../storage/watch/cache.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { type Attributes, addEvent, inSpan } from "../tracing/span.ts";
 import { type ContinueToken, decodeContinue, encodeContinue } from "./read/continue.ts";
@@ -89,7 +90,7 @@ async function getListCache<T extends ApiObject>(
   scope: Scope,
   resourceVersion: string | undefined,
   isConsistent: boolean,
-): ReturnType<typeof getCache<T>> {
+): Promise<WatchCache<T> | undefined> {
   try {
     const cache = await getCache(registry, scope, resourceVersion);
     if (isConsistent && cache !== undefined) cache.counts.consistentLists.succeeded++;
