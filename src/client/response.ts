@@ -67,6 +67,10 @@ export function parseStatusError(value: unknown): StatusError | undefined {
   );
 }
 
+function isCause(value: unknown): value is StatusCause {
+  return typeof value === "object" && value !== null;
+}
+
 function detailsOf(value: unknown): StatusDetails | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { name, group, kind, uid, causes, retryAfterSeconds } = value as StatusDetails;
@@ -75,7 +79,7 @@ function detailsOf(value: unknown): StatusDetails | undefined {
     ...(typeof group === "string" ? { group } : {}),
     ...(typeof kind === "string" ? { kind } : {}),
     ...(typeof uid === "string" ? { uid } : {}),
-    ...(Array.isArray(causes) ? { causes: causes.filter((cause) => typeof cause === "object") as StatusCause[] } : {}),
+    ...(Array.isArray(causes) ? { causes: causes.filter(isCause) } : {}),
     ...(typeof retryAfterSeconds === "number" ? { retryAfterSeconds } : {}),
   };
 }

@@ -3,6 +3,7 @@ import { createCustomKind } from "../api/apiextensions/custom-resource/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { TooManyValuesError } from "../schema/value/limits.ts";
+import { runSteps } from "../std/async/steps.ts";
 import { widgets } from "../testing/api/definition-fixture.ts";
 import { fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
@@ -112,9 +113,11 @@ t.test("customKind() evaluates rules with oldSelf on update, and skips unchanged
 
   // Stored before the rule existed: for unchanged fields the update returns a warning only.
   const old = { metadata: { name: "b" }, spec: { size: 5, max: 1 } };
-  t.same(kind.strategy.validate?.({ ...old, status: { seen: true } } as ApiObject, old), []);
-  t.match(kind.strategy.warnings?.(old, old), [/^spec\.size: Invalid value: "object": too big$/]);
-  t.match(kind.strategy.validate?.({ ...old, spec: { size: 6, max: 1 } } as ApiObject, old), [{ field: "spec.size" }]);
+  const validate = (object: ApiObject) => runSteps(kind.strategy.validateInSteps!(object, old));
+  const seen = { ...old, status: { seen: true } } as ApiObject;
+  t.same(validate(seen), []);
+  t.match(kind.strategy.warnings?.(seen, old), [/^spec\.size: Invalid value: "object": too big$/]);
+  t.match(validate({ ...old, spec: { size: 6, max: 1 } } as ApiObject), [{ field: "spec.size" }]);
 });
 
 t.test("objects to which later defaults add too many values can be read, changed and deleted", async (t) => {
