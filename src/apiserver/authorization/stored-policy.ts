@@ -11,7 +11,7 @@ import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import type { RuleSource } from "../../auth/authz/rbac/rbac.ts";
 import { SubjectRules } from "../../auth/authz/rbac/subject-rules.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Revision } from "../../storage/store.ts";
+import type { CachedObject } from "../../storage/watch/watch-event.ts";
 
 export interface StoredPolicy extends RuleSource {
   /** Resolves when the RBAC objects are loaded. */
@@ -53,8 +53,8 @@ class Follower<T extends ApiObject> {
   readonly #registries: Registries;
   readonly #kind: Kind<T>;
   readonly #changes: Changes<T>;
-  /** By key in the store. */
-  readonly #known = new Map<string, { readonly revision: Revision; readonly object: T }>();
+  /** By key in the store. The cache has another item for each change, also for one that a restored store repeats. */
+  readonly #known = new Map<string, { readonly item: CachedObject<T>; readonly object: T }>();
   #seenChanges = -1;
 
   constructor(registries: Registries, kind: Kind<T>, changes: Changes<T>) {
@@ -70,18 +70,19 @@ class Follower<T extends ApiObject> {
   follow(): void {
     const { cache, objects } = this.#registries.of(this.#kind);
     if (cache.changes === this.#seenChanges) return;
-    this.#seenChanges = cache.changes;
+    const { changes } = cache;
     const { items } = cache.list(objects.prefix());
     for (const item of items) {
-      const { key, revision } = item;
-      const previous = this.#known.get(key);
-      if (previous?.revision === revision) continue;
-      if (previous !== undefined) this.#changes.delete(previous.object);
+      const previous = this.#known.get(item.key);
+      if (previous?.item === item) continue;
       const { object } = item;
-      this.#known.set(key, { revision, object });
+      if (previous !== undefined) this.#changes.delete(previous.object);
+      this.#known.set(item.key, { item, object });
       this.#changes.put(object);
     }
     if (this.#known.size > items.length) this.#dropMissing(new Set(items.map(({ key }) => key)));
+    // Not before: an object that cannot be decoded fails each request, instead of leaving older rules in effect.
+    this.#seenChanges = changes;
   }
 
   #dropMissing(present: ReadonlySet<string>): void {

@@ -88,3 +88,18 @@ t.test("SubjectRules follows changes of roles and bindings", async (t) => {
   source.deleteRole(role);
   t.same(found(), ['clusterrole.rbac.authorization.k8s.io "viewer"']);
 });
+
+t.test("SubjectRules keeps a subject that a binding repeats once, and deletes it with the binding", async (t) => {
+  const many = (name: string) => ({
+    metadata: { name, namespace: "shop" },
+    subjects: Array.from({ length: 8000 }, () => ({ kind: "User", name: "eve" })),
+    roleRef: viewer,
+  });
+  const source = new SubjectRules();
+  const bindings = Array.from({ length: 100 }, (_, index) => many(`b${index}`));
+  for (const each of bindings) source.putBinding(each);
+  const count = () => source.grantsFor({ name: "eve", uid: "", groups: [], extra: {} }, "shop").length;
+  t.equal(count(), 100);
+  for (const each of bindings.slice(1)) source.deleteBinding(each);
+  t.equal(count(), 1);
+});

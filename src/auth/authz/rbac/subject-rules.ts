@@ -60,7 +60,10 @@ export class SubjectRules implements RuleSource {
     const namespace = namespaceOf(binding);
     for (const [index, subject] of (binding.subjects ?? []).entries()) {
       const entry = { binding, index };
-      this.#change(subject, namespace, (entries) => void entries.push(entry));
+      this.#change(subject, namespace, (entries) => {
+        // A binding may repeat a subject: the first one counts.
+        if (entries.at(-1)?.binding !== binding) entries.push(entry);
+      });
     }
     this.#byUser = new WeakMap();
   }
