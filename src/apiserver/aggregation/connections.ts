@@ -142,8 +142,11 @@ class ExtensionAgent extends Agent {
     const onSocket: OnConnection = (error, socket) => {
       if (error !== null) return onConnection(error, socket);
       const fail = (reason: Error): void => onConnection(reason, socket);
-      socket.once("error", fail).once("secureConnect", () => {
-        socket.off("error", fail);
+      // The agent has the socket only after the handshake, and cannot end one that takes for ever.
+      const end = () => socket.destroy(new Error("TLS handshake timeout"));
+      socket.once("timeout", end).once("error", fail);
+      socket.once("secureConnect", () => {
+        socket.off("timeout", end).off("error", fail);
         const problem = findProblem(socket as TLSSocket, String(verified.ca), verified.servername ?? target.host);
         if (problem !== undefined) socket.destroy();
         onConnection(problem ?? null, socket);
