@@ -11,7 +11,7 @@ const BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const all = process.env.SVC_ATTACKS === "all";
-/** What all expressions of a request take together: at least twice as long as one. */
+/** Several times what one expression takes, and less than all of a request take together. */
 const TURN_MS_MAX = 250;
 
 function many<T>(count: number, create: (index: number) => T): readonly T[] {

@@ -41,6 +41,15 @@ const EXHAUSTED: EvaluationResult = {
   isExhausted: true,
 };
 
+/** By the index of the expression; undefined where there is none. */
+export type Results = readonly (EvaluationResult | undefined)[];
+
+/** The error of the expression that exceeded the budget, after which no other was evaluated. */
+export function exhaustionOf(results: Results): string | undefined {
+  const last = results.at(-1);
+  return last?.isExhausted === true ? last.error : undefined;
+}
+
 /** The evaluation of several expressions with the same variables. `variables.NAME` is evaluated at its first use. */
 export class Evaluation {
   readonly #bindings: Variables;
@@ -62,16 +71,21 @@ export class Evaluation {
     return runner.run(() => this.#evaluate(expression));
   }
 
-  /** The results by index, up to that of the expression that exceeds the budget. */
+  /** The results by index, up to one that decides and that of the expression that exceeds the budget. */
   evaluateEach(
     expressions: readonly (CompiledExpression | undefined)[],
     runner: ExpressionRunner,
-  ): MaybePromise<readonly (EvaluationResult | undefined)[]> {
+    decides: (result: EvaluationResult) => boolean = () => false,
+  ): MaybePromise<Results> {
     const results: (EvaluationResult | undefined)[] = [];
+    let isOver = false;
     const done = forEachInOrder(expressions, (expression) => {
-      if (results.at(-1)?.isExhausted === true) return;
-      const result = expression && this.evaluate(expression, runner);
-      return andThen(result, (found) => void results.push(found));
+      if (isOver) return;
+      const evaluating = expression && this.evaluate(expression, runner);
+      return andThen(evaluating, (result) => {
+        results.push(result);
+        isOver = result !== undefined && (result.isExhausted === true || decides(result));
+      });
     });
     return andThen(done, () => results);
   }

@@ -4,7 +4,7 @@ import type { Variables } from "../../cel/cel.ts";
 import type { Environment } from "../../cel/environment.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import { runInSlices, runSteps, type Steps } from "../../std/async/steps.ts";
-import { type CompiledExpression, compileExpression, Evaluation } from "./evaluation.ts";
+import { type CompiledExpression, compileExpression, Evaluation, exhaustionOf, type Results } from "./evaluation.ts";
 import type { ExpressionRunner } from "./expression-runner.ts";
 
 /** The cost limit of all expressions together, as in Kubernetes. */
@@ -60,22 +60,18 @@ function evaluateAll(
   runner: ExpressionRunner,
 ): MaybePromise<MatchResult> {
   const evaluation = new Evaluation(bindings, [], BUDGET);
-  const errors: string[] = [];
-  const evaluate = (first: number): MaybePromise<MatchResult> => {
-    const condition = conditions[first];
-    if (condition === undefined) return resultOf(errors);
-    return andThen(evaluation.evaluate(condition, runner), ({ value, error, isExhausted }) => {
-      if (isExhausted) return { matches: false, error };
-      if (value === false) return { matches: false };
-      if (error !== undefined) errors.push(error);
-      return evaluate(first + 1);
-    });
-  };
-  return evaluate(0);
+  return andThen(
+    evaluation.evaluateEach(conditions, runner, ({ value }) => value === false),
+    toMatchResult,
+  );
 }
 
-function resultOf(errors: readonly string[]): MatchResult {
-  if (errors.length === 0) return { matches: true };
-  const distinct = [...new Set(errors)];
-  return { matches: false, error: distinct.length === 1 ? `${distinct[0]}` : `[${distinct.join(", ")}]` };
+function toMatchResult(results: Results): MatchResult {
+  if (results.at(-1)?.value === false) return { matches: false };
+  const error = exhaustionOf(results);
+  if (error !== undefined) return { matches: false, error };
+  const errors = new Set(results.flatMap((result) => result?.error ?? []));
+  if (errors.size === 0) return { matches: true };
+  const [first = ""] = errors;
+  return { matches: false, error: errors.size === 1 ? first : `[${[...errors].join(", ")}]` };
 }

@@ -19,6 +19,8 @@ import {
   compileExpression,
   Evaluation,
   type EvaluationResult,
+  exhaustionOf,
+  type Results,
 } from "../matching/evaluation.ts";
 import type { ExpressionRunner } from "../matching/expression-runner.ts";
 import { type MatchConditions, type MatchResult, matchConditions } from "../matching/match-conditions.ts";
@@ -123,10 +125,10 @@ export function evaluateValidatingPolicy(
   return andThen(matching, (conditions) => {
     if (conditions?.error !== undefined) return failed(conditions.error, conditions);
     if (conditions?.matches === false) return { decisions: [], annotations: [], annotationErrors: [], conditions };
-    return andThen(validate(program, bindings, runner), (decisions) => {
-      if (typeof decisions === "string") return failed(decisions, conditions);
+    return andThen(validate(program, bindings, runner), (validated) => {
+      if ("error" in validated) return failed(validated.error, conditions);
       return andThen(annotate(program, bindings, runner), (annotated) =>
-        typeof annotated === "string" ? failed(annotated, conditions) : { decisions, ...annotated, conditions },
+        "error" in annotated ? failed(annotated.error, conditions) : { ...validated, ...annotated, conditions },
       );
     });
   });
@@ -136,24 +138,28 @@ function failed(message: string, conditions: MatchResult | undefined): PolicyRes
   return { decisions: [{ outcome: "error", message }], annotations: [], annotationErrors: [], conditions };
 }
 
-/** An error if the expressions exceed the budget. */
+/** The expressions exceed the budget. */
+interface Exhausted {
+  readonly error: string;
+}
+
 function validate(
   { validations, variables }: ValidatingPolicyProgram,
   bindings: Variables,
   runner: ExpressionRunner,
-): MaybePromise<readonly Decision[] | string> {
+): MaybePromise<Pick<PolicyResult, "decisions"> | Exhausted> {
   const evaluation = new Evaluation(bindings, variables, PER_RESOURCE_COST_MAX);
   const evaluating = evaluation.evaluateEach(
     validations.map(({ expression }) => expression),
     runner,
   );
   return andThen(evaluating, (results) => {
-    const last = results.at(-1);
-    if (last?.isExhausted === true) return last.error;
+    const error = exhaustionOf(results);
+    if (error !== undefined) return { error };
     const creating = createMessages(validations, variables, results, { bindings, budget: evaluation.left, runner });
-    return andThen(creating, (messages) =>
-      validations.map((each, index) => decide(each, results[index], messages[index])),
-    );
+    return andThen(creating, (messages) => ({
+      decisions: validations.map((each, index) => decide(each, results[index], messages[index])),
+    }));
   });
 }
 
@@ -183,9 +189,9 @@ interface MessageOptions {
 function createMessages(
   validations: readonly CompiledValidation[],
   variables: readonly CompiledVariable[],
-  results: readonly (EvaluationResult | undefined)[],
+  results: Results,
   { bindings, budget, runner }: MessageOptions,
-): MaybePromise<readonly (EvaluationResult | undefined)[]> {
+): MaybePromise<Results> {
   const count = validations.filter(({ message }) => message !== undefined).length;
   if (count === 0) return [];
   // Where they cannot exceed it, those that nothing needs are not evaluated.
@@ -212,12 +218,11 @@ function denialMessage({ message = "", expression }: Validation, computed: Evalu
   return (isUsable ? text : "") || message.trim() || `failed expression: ${expression.trim()}`;
 }
 
-/** An error if the expressions exceed the budget. */
 function annotate(
   { auditAnnotations, variables }: ValidatingPolicyProgram,
   bindings: Variables,
   runner: ExpressionRunner,
-): MaybePromise<Pick<PolicyResult, "annotations" | "annotationErrors"> | string> {
+): MaybePromise<Pick<PolicyResult, "annotations" | "annotationErrors"> | Exhausted> {
   if (auditAnnotations.length === 0) return { annotations: [], annotationErrors: [] };
   // Kubernetes compiles expressions of annotations with an authorizer, and evaluates them without.
   const evaluation = new Evaluation(withoutAuthorizer(bindings), variables, PER_RESOURCE_COST_MAX);
@@ -226,8 +231,8 @@ function annotate(
     runner,
   );
   return andThen(evaluating, (results) => {
-    const last = results.at(-1);
-    if (last?.isExhausted === true) return last.error;
+    const exhaustion = exhaustionOf(results);
+    if (exhaustion !== undefined) return { error: exhaustion };
     const annotations: { key: string; value: string }[] = [];
     const annotationErrors: string[] = [];
     for (const [index, { key, expression }] of auditAnnotations.entries()) {

@@ -47,7 +47,8 @@ export function withAudit(auditor: Auditor, clock: Clock, log: Logger): RequestF
       const complete = async (): Promise<void> => {
         await record(panicked ? "Panic" : "ResponseComplete", status);
       };
-      if (isStreamed(response.body)) return whenEnded(response, context, complete, { audit, clock });
+      const { body } = response;
+      if (isStreamed(body)) return whenEnded({ ...response, body }, context, complete, { audit, clock });
       await complete();
       return response;
     };
@@ -136,13 +137,12 @@ async function* measureChunks<V>(stream: AsyncIterable<V>, audit: RequestAudit, 
 
 /** The same response; `complete` is called once, when its body ends, or when the client disconnects before. */
 function whenEnded(
-  response: HttpResponse,
+  response: HttpResponse & { readonly body: AsyncIterable<Uint8Array> },
   { request }: RequestContext,
   complete: () => Promise<void>,
   { audit, clock }: { readonly audit: RequestAudit; readonly clock: Clock },
 ): HttpResponse {
   const { body } = response;
-  if (!isStreamed(body)) return response;
   let completed: Promise<void> | undefined;
   const end = (): Promise<void> => {
     completed ??= complete();

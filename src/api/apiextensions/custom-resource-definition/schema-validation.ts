@@ -7,7 +7,7 @@ import { child } from "../../../schema/value/field-path.ts";
 import type { Steps } from "../../../std/async/steps.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { validateEmbedded } from "../custom-resource/embedded-resources.ts";
-import { evaluateRulesInSteps } from "../custom-resource/rule-evaluation.ts";
+import { evaluateRules } from "../custom-resource/rule-evaluation.ts";
 import { RuleCosts, type RuleCostsOptions } from "./rule-costs.ts";
 import type { SchemaValidationOptions } from "./validation-options.ts";
 
@@ -40,7 +40,7 @@ export function* validateSchema(
 }
 
 function* evaluateDefault(schema: Schema, value: unknown, field: string): Steps<readonly FieldError[]> {
-  return (yield* evaluateRulesInSteps(schema, value, { field, old: value })).errors;
+  return (yield* evaluateRules(schema, value, { field, old: value })).errors;
 }
 
 /** Go names of the fields; the JSON names are derived from them. */

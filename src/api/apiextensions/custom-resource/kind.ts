@@ -7,7 +7,6 @@
  * The schema prunes, defaults and validates; the strategy evaluates the CEL rules. Objects of other versions than the
  * storage version are converted by replacing apiVersion, or by a `converter` where the definition has a webhook.
  */
-
 import { decode } from "../../../schema/decode/decode.ts";
 import { applyStoredDefaults } from "../../../schema/defaults.ts";
 import type { ObjectSchema } from "../../../schema/schema.ts";
@@ -35,7 +34,7 @@ import type {
 } from "../custom-resource-definition/schema.ts";
 import { createCustomColumns, createSelectableFields } from "./columns.ts";
 import { validateEmbedded } from "./embedded-resources.ts";
-import { evaluateRulesInSteps, hasRules, type RuleObserver } from "./rule-evaluation.ts";
+import { evaluateRules, hasRules, type RuleObserver } from "./rule-evaluation.ts";
 import { createCustomScale, validateCustomScale } from "./scale.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
@@ -239,7 +238,7 @@ function* evaluateObjectRules(
   const old = previous === undefined ? undefined : { ...previous, ...identity };
   const ratchet = old !== undefined;
   const options = { old, resourceRoot: true, ratchet, observer };
-  const found = yield* evaluateRulesInSteps(schema, { ...object, ...identity }, options);
+  const found = yield* evaluateRules(schema, { ...object, ...identity }, options);
   if (found.warnings.length > 0) warnings.set(object, found.warnings);
   return found.errors;
 }

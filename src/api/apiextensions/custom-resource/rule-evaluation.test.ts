@@ -3,13 +3,14 @@ import { convertPart, convertResource } from "../../../schema/structural/convert
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { renderFieldError } from "../../../schema/validation/field-error.ts";
 import type { ValidationRule } from "../../../schema/validation/rules.ts";
+import { runSteps } from "../../../std/async/steps.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
-import { type EvaluateOptions, evaluateRules, evaluateRulesInSteps, type RuleObserver } from "./rule-evaluation.ts";
+import { type EvaluateOptions, evaluateRules, type RuleObserver } from "./rule-evaluation.ts";
 
 const options = { name: "example.com/v1.Widget", metadata: objectMeta };
 
 function findings(props: JsonSchemaProps, value: unknown, more?: EvaluateOptions): readonly string[] {
-  const { errors } = evaluateRules(convertPart(props, options), value, { field: "s", ...more });
+  const { errors } = runSteps(evaluateRules(convertPart(props, options), value, { field: "s", ...more }));
   return errors.map((error) => `${error.type} ${error.field}: ${renderFieldError(error)}`);
 }
 
@@ -128,9 +129,9 @@ t.test("evaluateRules() exposes apiVersion, kind and metadata of a whole resourc
     options,
   );
   const object = { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "a" } };
-  t.same(evaluateRules(schema, object, { resourceRoot: true }).errors, []);
+  t.same(runSteps(evaluateRules(schema, object, { resourceRoot: true })).errors, []);
   const other = { ...object, metadata: { name: "b" } };
-  t.match(evaluateRules(schema, other, { resourceRoot: true }).errors, [{ field: "<nil>" }]);
+  t.match(runSteps(evaluateRules(schema, other, { resourceRoot: true })).errors, [{ field: "<nil>" }]);
 });
 
 t.test("evaluateRules() reports the compilation of each schema once, and each evaluation", async (t) => {
@@ -146,11 +147,11 @@ t.test("evaluateRules() reports the compilation of each schema once, and each ev
       return evaluation;
     },
   };
-  for (let count = 0; count < 2; count++) evaluateRules(schema, { a: 1, b: 2 }, { observer });
+  for (let count = 0; count < 2; count++) runSteps(evaluateRules(schema, { a: 1, b: 2 }, { observer }));
   t.same(measured, ["evaluation", "compilation", "evaluation"]);
 });
 
-t.test("evaluateRulesInSteps() yields between rules that cost much", async (t) => {
+t.test("evaluateRules() yields between rules that cost much", async (t) => {
   const rule = { rule: "self.all(x, self.all(y, x + y >= 0))" };
   const props = {
     type: "array",
@@ -159,10 +160,10 @@ t.test("evaluateRulesInSteps() yields between rules that cost much", async (t) =
     "x-kubernetes-validations": Array(10).fill(rule),
   };
   const value = Array.from({ length: 100 }, (_, index) => index);
-  const steps = evaluateRulesInSteps(convertPart(props, options), value);
+  const steps = evaluateRules(convertPart(props, options), value);
   let count = 0;
   while (steps.next().done !== true) count++;
   t.ok(count >= 5, `${count} steps`);
-  const few = evaluateRulesInSteps(convertPart(props, options), [1]);
+  const few = evaluateRules(convertPart(props, options), [1]);
   t.equal(few.next().done, true, "one step for little work");
 });

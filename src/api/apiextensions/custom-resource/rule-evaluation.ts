@@ -18,7 +18,7 @@ import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
-import { runSteps, type Steps } from "../../../std/async/steps.ts";
+import type { Steps } from "../../../std/async/steps.ts";
 import { type CompiledRule, compileRules } from "./rules.ts";
 
 export interface RuleFindings {
@@ -50,16 +50,8 @@ const UNOBSERVED: RuleObserver = {
   measureEvaluation: (evaluation) => evaluation,
 };
 
-export function evaluateRules(schema: Schema, value: unknown, options?: EvaluateOptions): RuleFindings {
-  return runSteps(evaluateRulesInSteps(schema, value, options));
-}
-
-/** The rules of one object can take a second. */
-export function* evaluateRulesInSteps(
-  schema: Schema,
-  value: unknown,
-  options: EvaluateOptions = {},
-): Steps<RuleFindings> {
+/** Yields between rules, which can take a second for one object. */
+export function* evaluateRules(schema: Schema, value: unknown, options: EvaluateOptions = {}): Steps<RuleFindings> {
   const { old, field = "", resourceRoot = false, ratchet = false, observer = UNOBSERVED } = options;
   const run = new RuleEvaluation(ratchet, observer);
   yield* observer.measureEvaluation(run.visit({ schema, value, old, field }, resourceRoot));
