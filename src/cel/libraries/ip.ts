@@ -4,6 +4,7 @@ import { type FunctionDeclaration, functionOf, type Library, method, overload } 
 import { boolType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
 import { fail, Opaque, type Value } from "../values/value.ts";
 import { typeConstant } from "./conversion.ts";
+import { addressError } from "./go-netip.ts";
 
 const ipType = opaqueType("net.IP");
 const cidrType = opaqueType("net.CIDR");
@@ -71,26 +72,39 @@ class CidrValue extends Opaque {
 
 /** Rejects zones, IPv4-mapped IPv6 addresses and leading zeros. */
 function parseStrictIp(text: string): IpValue | string {
-  if (text.includes("%")) return `IP address ${JSON.stringify(text)} with zone value is not allowed`;
-  const ip = parseIp(text);
-  if (ip === undefined || ip.notation === "leadingZeros") {
-    return `IP Address ${JSON.stringify(text)} parse error during conversion from string: unable to parse IP`;
+  const error = addressError(text);
+  if (error !== undefined) {
+    return `IP Address ${JSON.stringify(text)} parse error during conversion from string: ${error}`;
   }
+  const ip = parseIp(text);
+  if (ip === undefined) return `IP address ${JSON.stringify(text)} with zone value is not allowed`;
   if (ip.notation === "mapped") return `IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`;
   return new IpValue(ip.family, ip.value);
 }
 
+const cidrErrorPrefix = "network address parse error during conversion from string: ";
+
 function parseStrictCidr(text: string): CidrValue | string {
   const slash = text.lastIndexOf("/");
+  if (slash < 0) return prefixError(text, "no '/'");
+  const address = text.slice(0, slash);
   const bits = text.slice(slash + 1);
-  const address = slash < 0 ? "no '/'" : parseStrictIp(text.slice(0, slash));
-  const prefix = "network address parse error during conversion from string: ";
-  if (typeof address === "string") return `${prefix}${prefix}netip.ParsePrefix(${JSON.stringify(text)}): ${address}`;
-  const length = Number(bits);
-  if (!/^(?:0|[1-9]\d{0,2})$/.test(bits) || length > addressBits(address.family)) {
-    return `${prefix}${prefix}netip.ParsePrefix(${JSON.stringify(text)}): bad bits after slash: ${JSON.stringify(bits)}`;
+  const error = addressError(address);
+  if (error !== undefined) return prefixError(text, error);
+  const ip = parseIp(address);
+  if (ip === undefined) return prefixError(text, "IPv6 zones cannot be present in a prefix");
+  if (!/^(?:0|[1-9]\d*)$/.test(bits) || !Number.isSafeInteger(Number(bits))) {
+    return prefixError(text, `bad bits after slash: ${JSON.stringify(bits)}`);
   }
-  return new CidrValue(address, length);
+  const mapped = ip.notation === "mapped";
+  if (Number(bits) > addressBits(mapped ? "IPv6" : ip.family)) return prefixError(text, "prefix length out of range");
+  if (mapped) return `${cidrErrorPrefix}IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`;
+  return new CidrValue(new IpValue(ip.family, ip.value), Number(bits));
+}
+
+/** The prefix appears twice in Kubernetes' messages too. */
+function prefixError(text: string, reason: string): string {
+  return `${cidrErrorPrefix}${cidrErrorPrefix}netip.ParsePrefix(${JSON.stringify(text)}): ${reason}`;
 }
 
 function toIp(text: string): IpValue {
