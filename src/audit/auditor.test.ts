@@ -112,20 +112,6 @@ t.test("an event has everything that is recorded of its request, in Kubernetes' 
   );
 });
 
-t.test("managed fields are left out where the policy says so", async (t) => {
-  const { auditor } = await open(t, (folder) => {
-    writeFileSync(join(folder, "policy"), `${POLICY}omitManagedFields: true\n`);
-    return logTo(folder);
-  });
-  const item = '{"metadata":{"name":"a","managedFields":[{}]}}';
-  const { responseObject } = await record(auditor, (audit) => {
-    audit.setResponse(() => `{"metadata":{},"items":[${item}],"rows":[{"object":${item}}]}`);
-  });
-  const kept = { metadata: { name: "a" } };
-  t.same(JSON.parse(responseObject!), { metadata: {}, items: [kept], rows: [{ object: kept }] });
-  await auditor[Symbol.asyncDispose]();
-});
-
 t.test("only a strict backend reports that it failed; each lost event is counted", async (t) => {
   for (const mode of ["blocking", "blocking-strict", "batch"] as const) {
     const { auditor, metrics } = await open(t, (folder) => logTo(folder, { path: "/dev/full", mode }));

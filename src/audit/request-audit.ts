@@ -1,7 +1,6 @@
 /** What is recorded of one request while it is served. */
 import type { ApiObject } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
-import { parseExact, stringifyExact } from "../schema/json/exact-numbers.ts";
 import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
 import { type Layer, SLOW_MS, type Trace } from "../tracing/span.ts";
 import type { AuditEvent, ObjectReference, ResponseStatus } from "./event.ts";
@@ -71,7 +70,7 @@ export class RequestAudit {
 
   /** JSON that is no object of its own: patches and options. */
   setRequestBody(encode: () => string): void {
-    if (this.#reaches("Request")) this.#requestObject = this.#withoutManagedFields(encode());
+    if (this.#reaches("Request")) this.#requestObject = encode().trimEnd();
   }
 
   setStatus(status: ResponseStatus): void {
@@ -105,7 +104,7 @@ export class RequestAudit {
     if (stage === "RequestReceived") return { ...this.#request, level, stage, stageAt: at, annotations: NONE };
     if (this.#readResponse === undefined || this.#responseObject !== undefined) return this.#makeEvent(stage, at, code);
     return andThen(this.#readResponse(), (text) => {
-      this.#responseObject = text === undefined ? undefined : this.#withoutManagedFields(text);
+      this.#responseObject = text?.trimEnd();
       return this.#makeEvent(stage, at, code);
     });
   }
@@ -129,32 +128,6 @@ export class RequestAudit {
     const ms = at - this.receivedAt;
     return ms > SLOW_MS ? new Map([...this.#annotations(), ...this.#latencies.annotations(ms)]) : this.#annotations();
   }
-
-  #withoutManagedFields(json: string): string {
-    if (!this.decision.omitManagedFields || !json.includes('"managedFields"')) return json.trimEnd();
-    return stringifyExact(dropManagedFields(parseExact(json)));
-  }
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
-
-type Json = Readonly<Record<string, unknown>>;
-
-/** Drops them from an object, the items of a list, and the objects of a table. */
-function dropManagedFields(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const { metadata, items, rows, object, ...rest } = value as Json;
-  return {
-    ...rest,
-    ...(metadata === undefined ? {} : { metadata: withoutMember(metadata, "managedFields") }),
-    ...(items === undefined ? {} : { items: Array.isArray(items) ? items.map(dropManagedFields) : items }),
-    ...(rows === undefined ? {} : { rows: Array.isArray(rows) ? rows.map(dropManagedFields) : rows }),
-    ...(object === undefined ? {} : { object: dropManagedFields(object) }),
-  };
-}
-
-function withoutMember(value: unknown, member: string): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  const { [member]: _, ...rest } = value as Json;
-  return rest;
-}

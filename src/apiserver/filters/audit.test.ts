@@ -190,3 +190,41 @@ t.test("a policy can omit the stage Panic", async (t) => {
   t.match(events, [{ stage: "RequestReceived" }]);
   t.equal(events.length, 1);
 });
+
+t.test("managed fields are recorded, and left out where the policy says so", async (t) => {
+  for (const omitManagedFields of [false, true]) {
+    const directory = await mkdtemp(join(tmpdir(), "svc-managed-"));
+    t.teardown(() => rm(directory, { recursive: true }));
+    const policy = join(directory, "policy");
+    const rules = [{ level: "RequestResponse", resources: [{ resources: ["configmaps"] }] }];
+    const omitStages = ["RequestReceived"];
+    const head = { apiVersion: "audit.k8s.io/v1", kind: "Policy" };
+    await writeFile(policy, JSON.stringify({ ...head, omitManagedFields, omitStages, rules }));
+    const log = join(directory, "log");
+    const flags = { ...defaultFlags(auditFlags), "audit-policy-file": policy, "audit-log-path": log };
+    const server = await startTestServer(
+      { audit: auditConfig(flags) },
+      { store: createMemoryStore({ clock: new FakeClock() }) },
+    );
+    const path = "/api/v1/namespaces/default/configmaps";
+    const managedFields = [{ manager: "m", operation: "Update", apiVersion: "v1", fieldsV1: {} }];
+    // The data of one is sent in chunks.
+    for (const [name, value] of Object.entries({ a: "managedFields", b: "x".repeat(200_000) })) {
+      await server.send(`POST ${path}`, { body: { metadata: { name, managedFields }, data: { value } } });
+    }
+    const asTable = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    await server.send(`GET ${path}/a`);
+    await server.send(`GET ${path}`);
+    await server.send(`GET ${path}`, { headers: asTable });
+    await server[Symbol.asyncDispose]();
+    const lines = (await readFile(log, "utf8")).trimEnd().split("\n");
+    t.equal(lines.length, 5);
+    for (const line of lines) {
+      const { requestObject, responseObject, verb } = JSON.parse(line) as Record<string, object | undefined>;
+      t.equal(JSON.stringify(responseObject).includes('"managedFields":'), !omitManagedFields, String(verb));
+      t.match(JSON.stringify(responseObject), /"name":"a"|"name":"b"/);
+      if (requestObject === undefined) continue;
+      t.equal(JSON.stringify(requestObject).includes('"managedFields":'), !omitManagedFields, "request");
+    }
+  }
+});

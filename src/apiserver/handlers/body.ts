@@ -1,6 +1,7 @@
 /** Reads request bodies: media type, decoding and field validation. */
 import { isUtf8 } from "node:buffer";
 import type { ApiObject } from "../../api/kind.ts";
+import { dropManagedFields } from "../../api/meta/managed-fields.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
@@ -79,7 +80,10 @@ export async function readObjectBody<T extends ApiObject>(
   addEvent("About to convert to expected version");
   const object = await decodeBody<T>({ type: bodyTypeOf(), bytes }, expected, query.fieldValidation, warnings);
   addEvent("Conversion done");
-  context.audit?.setRequestObject(object.metadata, () => encodeRequestObject(expected, object));
+  const { audit } = context;
+  audit?.setRequestObject(object.metadata, () =>
+    encodeRequestObject(expected, audit.decision.omitManagedFields ? dropManagedFields(object) : object),
+  );
   return { ...query, object };
 }
 

@@ -29,6 +29,7 @@ import type { Representation } from "./representation.ts";
 import { wrongMetadataKind } from "./status-response.ts";
 import { encodePartialMetadata, encodeTable, type Row, type TableOptions, tableChunks } from "./table.ts";
 import { encodeObject, type TypeMeta, typeMetaPrefix } from "./type-meta.ts";
+import { pageWithoutManagedFields, rowWithoutManagedFields } from "./without-managed-fields.ts";
 
 const NEWLINE = Buffer.from("\n");
 const COMMA = Buffer.from(",");
@@ -40,6 +41,8 @@ export interface ResponseOptions {
   readonly table: Omit<TableOptions, "metaVersion" | "headers">;
   /** Set when the response is recorded. */
   readonly audit?: RequestAudit | undefined;
+  /** Encodes the objects without them. */
+  readonly omitManagedFields?: boolean;
 }
 
 /** Encodes a response; if it is recorded, as JSON as well. */
@@ -51,8 +54,9 @@ function encodeMeasured(
   const layer = representation.as === "object" ? "serialize" : "transform";
   if (audit === undefined) return inLayer(layer, () => encode(options));
   const asJson = { ...representation, format: "json" as const, pretty: false, mediaType: "application/json" };
+  const { omitManagedFields } = audit.decision;
   // Encoded when the event is written, after the response.
-  audit.setResponse(() => readJsonBody(encode({ ...options, representation: asJson }).body));
+  audit.setResponse(() => readJsonBody(encode({ ...options, representation: asJson, omitManagedFields }).body));
   return inLayer(layer, () => encode(options));
 }
 
@@ -70,7 +74,7 @@ async function readJsonBody(body: HttpResponse["body"]): Promise<string | undefi
 }
 
 /** The largest response that is recorded, since an event is written as a whole. */
-const RECORDED_BYTES_MAX = 32 * 2 ** 20;
+const RECORDED_BYTES_MAX = 10 * 2 ** 20;
 
 /** Throws a 406 when PartialObjectMetadataList is requested for an object, or PartialObjectMetadata for a list. */
 function checkMetadataKind(kind: Kind, { representation }: ResponseOptions, isList: boolean): void {
@@ -93,10 +97,11 @@ export function objectResponse<T extends ApiObject>(
 function encodeObjectResponse<T extends ApiObject>(
   status: number,
   kind: Kind<T>,
-  row: Row<T>,
+  found: Row<T>,
   responseOptions: ResponseOptions,
 ): HttpResponse {
-  const { typeMeta, representation } = responseOptions;
+  const { typeMeta, representation, omitManagedFields } = responseOptions;
+  const row = omitManagedFields === true ? rowWithoutManagedFields(kind, found) : found;
   checkMetadataKind(kind as Kind, responseOptions, false);
   if (representation.as === "table") {
     const metadata = { resourceVersion: row.object.metadata?.resourceVersion ?? "" };
@@ -148,10 +153,11 @@ export function listResponse<T extends ApiObject>(
 
 function encodeListResponse<T extends ApiObject>(
   kind: Kind<T>,
-  page: ListPage<T>,
+  found: ListPage<T>,
   responseOptions: ResponseOptions,
 ): HttpResponse {
-  const { representation } = responseOptions;
+  const { representation, omitManagedFields } = responseOptions;
+  const page = omitManagedFields === true ? pageWithoutManagedFields(kind, found) : found;
   checkMetadataKind(kind as Kind, responseOptions, true);
   const metadata: ListMetadata = {
     resourceVersion: String(page.revision),

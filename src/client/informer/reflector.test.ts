@@ -1,6 +1,7 @@
 import t from "tap";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import { dropManagedFields } from "../../api/meta/managed-fields.ts";
 import { StatusError } from "../../api/status.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
@@ -8,7 +9,6 @@ import { FakeConfigMapClient, mapOf } from "../../testing/client/fake-config-map
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { startInformer } from "./informer.ts";
 import { type ReflectorEvent, reflect } from "./reflector.ts";
-import { dropManagedFields } from "./shared-informers.ts";
 
 function start() {
   const api = new FakeConfigMapClient();

@@ -16,14 +16,8 @@ export interface SharedInformersDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
-  /** What the informers keep of an object; all of it when absent. */
+  /** What the informers keep of an object (`dropManagedFields` for readers that never write); all of it when absent. */
   readonly transform?: (<T extends ApiObject>(object: T) => T) | undefined;
-}
-
-/** A transform for readers that never write the objects: managed fields are half of a small object. */
-export function dropManagedFields<T extends ApiObject>(object: T): T {
-  const { managedFields, ...metadata } = object.metadata ?? {};
-  return managedFields === undefined ? object : { ...object, metadata };
 }
 
 export function createSharedInformers(

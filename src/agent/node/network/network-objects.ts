@@ -1,7 +1,7 @@
 /** What an agent keeps of services and their endpoints, of which every agent has all. */
 import type { Endpoint, EndpointConditions } from "../../../api/discovery/endpoint-slice/schema.ts";
 import type { ApiObject } from "../../../api/kind.ts";
-import { dropManagedFields } from "../../../client/informer/shared-informers.ts";
+import { dropManagedFields } from "../../../api/meta/managed-fields.ts";
 
 /** For informers: drops managed fields, and the references of endpoints to their pods. */
 export function keepNetworkFields<T extends ApiObject & { readonly endpoints?: readonly Endpoint[] }>(object: T): T {
