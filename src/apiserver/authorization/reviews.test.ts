@@ -113,3 +113,20 @@ t.test("a review requested as a table uses the next accepted media type, and oth
     t.not(json.kind, "Table", path);
   }
 });
+
+t.test("a SelfSubjectRulesReview lists a bounded number of rules, and says that it is incomplete", async (t) => {
+  await using server = await startTestServer({ authorizationModes: ["RBAC"] });
+  const rbac = "/apis/rbac.authorization.k8s.io/v1";
+  const rules = Array.from({ length: 6000 }, (_, i) => ({ apiGroups: ["g"], resources: [`r${i}`], verbs: ["get"] }));
+  for (const name of ["a", "b", "c"]) {
+    t.equal((await server.send(`POST ${rbac}/clusterroles`, { body: { metadata: { name }, rules } })).status, 201);
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name };
+    const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "eve" }];
+    await server.send(`POST ${rbac}/clusterrolebindings`, { body: { metadata: { name }, roleRef, subjects } });
+  }
+  const body = { spec: { namespace: "default" } };
+  const { json } = await server.send(`POST ${AUTHORIZATION}/selfsubjectrulesreviews`, { body, user: "eve" });
+  t.equal(json.status.incomplete, true);
+  t.match(json.status.evaluationError, /^only the first 16\d\d\d of 18\d\d\d rules are listed$/);
+  t.ok(json.status.resourceRules.length > 16_000);
+});

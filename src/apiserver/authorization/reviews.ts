@@ -11,7 +11,7 @@ import type { SelfSubjectRulesReview } from "../../api/authorization/access-revi
 import type { ApiObject } from "../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { badRequest } from "../../api/status.ts";
-import { type Attributes, type Authorizer, extraOf, type UserInfo } from "../../auth/user.ts";
+import { type Attributes, type Authorizer, extraOf, type UserInfo, type UserRules } from "../../auth/user.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ReviewToken } from "../authentication/authenticators.ts";
@@ -148,7 +148,12 @@ function groupNameOf({ info }: RequestContext): GroupName {
 }
 
 function rulesReviewStatus(authorizer: Authorizer, user: UserInfo, namespace: string, groupName: GroupName) {
-  const { rules, incomplete, error } = authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
+  const found: UserRules = authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
+  const rules = firstRules(found.rules);
+  const cut = `only the first ${rules.length} of ${found.rules.length} rules are listed`;
+  const errors = [found.error, rules.length < found.rules.length ? cut : undefined].filter(
+    (text) => text !== undefined,
+  );
   const forPaths = rules.filter((rule) => (rule.nonResourceURLs ?? []).length > 0);
   const forResources = rules.filter((rule) => (rule.nonResourceURLs ?? []).length === 0);
   return {
@@ -157,9 +162,21 @@ function rulesReviewStatus(authorizer: Authorizer, user: UserInfo, namespace: st
       ...(rule.apiGroups === undefined ? {} : { apiGroups: rule.apiGroups.map(groupName) }),
     })),
     nonResourceRules: forPaths.map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
-    incomplete,
-    ...(error === undefined ? {} : { evaluationError: error }),
+    incomplete: found.incomplete || rules.length < found.rules.length,
+    ...(errors.length === 0 ? {} : { evaluationError: errors.join("; ") }),
   };
+}
+
+/** Values of the rules in one answer: to encode so many takes 60 ms. */
+const RULE_VALUES_MAX = 50_000;
+
+function firstRules(rules: UserRules["rules"]): UserRules["rules"] {
+  let values = 0;
+  const end = rules.findIndex(({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }) => {
+    for (const list of [verbs, apiGroups, resources, resourceNames, nonResourceURLs]) values += list.length;
+    return values > RULE_VALUES_MAX;
+  });
+  return end < 0 ? rules : rules.slice(0, end);
 }
 
 async function reviewTokenStatus(

@@ -74,3 +74,38 @@ t.test("createStoredPolicy() fails each request while an object cannot be decode
   f.set("clusterrolebindings");
   t.same(policy.grantsFor(user, ""), []);
 });
+
+t.test("prepare() follows many changes in several turns, and requests wait for all of them", async (t) => {
+  const f = new Fixture();
+  const policy = createStoredPolicy(f.registries);
+  const busy = (name: string): Item => {
+    const item = binding(name);
+    const { object } = item;
+    return Object.defineProperty(item, "object", {
+      get() {
+        for (const end = performance.now() + 3; performance.now() < end; );
+        return object;
+      },
+    });
+  };
+  t.ok(policy.prepare!(), "at first");
+  await policy.prepare!();
+  t.equal(policy.prepare!(), undefined);
+  f.set("clusterrolebindings", ...["a", "b", "c", "d", "e", "f", "g", "h"].map(busy));
+  let turns = 0;
+  const count = (): void => {
+    turns++;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  const first = policy.prepare!();
+  t.equal(policy.prepare!(), first, "one for all requests");
+  await first;
+  clearImmediate(timer);
+  t.ok(turns > 1, `${turns} turns`);
+  t.equal(policy.prepare!(), undefined);
+  t.equal(policy.grantsFor(user, "").length, 8);
+  f.set("clusterrolebindings", new Item("0", undefined));
+  await t.rejects(policy.prepare!()!, { message: "cannot be decoded" });
+  await t.rejects(policy.prepare!()!, { message: "cannot be decoded" });
+});

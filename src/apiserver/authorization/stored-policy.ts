@@ -11,6 +11,7 @@ import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import type { RuleSource } from "../../auth/authz/rbac/rbac.ts";
 import { SubjectRules } from "../../auth/authz/rbac/subject-rules.ts";
 import type { Registries } from "../../registry/registries.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { CachedObject } from "../../storage/watch/watch-event.ts";
 
 export interface StoredPolicy extends RuleSource {
@@ -34,10 +35,24 @@ export function createStoredPolicy(registries: Registries): StoredPolicy {
     new Follower(registries, clusterRoleBindingKind, bindings),
     new Follower(registries, roleBindingKind, bindings),
   ];
+  let following: Promise<void> | undefined;
+  const followInSlices = async (): Promise<void> => {
+    const slice = new TimeSlice();
+    for (const follower of followers) {
+      for (follower.follow(slice); follower.isBehind; follower.follow(slice)) await slice.end();
+    }
+  };
   return {
     grantsFor(user, namespace) {
       for (const follower of followers) follower.follow();
       return rules.grantsFor(user, namespace);
+    },
+    prepare() {
+      if (!followers.some(({ isBehind }) => isBehind)) return undefined;
+      following ??= followInSlices().finally(() => {
+        following = undefined;
+      });
+      return following;
     },
     ready: async () => void (await Promise.all(followers.map((follower) => follower.ready()))),
   };
@@ -67,14 +82,21 @@ class Follower<T extends ApiObject> {
     return this.#registries.of(this.#kind).cache.ready();
   }
 
-  follow(): void {
+  get isBehind(): boolean {
+    return this.#registries.of(this.#kind).cache.changes !== this.#seenChanges;
+  }
+
+  /** With a slice, the rest is left for the next call when the slice is over; each call follows one change at least. */
+  follow(slice?: TimeSlice): void {
+    if (!this.isBehind) return;
     const { cache, objects } = this.#registries.of(this.#kind);
-    if (cache.changes === this.#seenChanges) return;
     const { changes } = cache;
     const { items } = cache.list(objects.prefix());
+    let followed = 0;
     for (const item of items) {
       const previous = this.#known.get(item.key);
       if (previous?.item === item) continue;
+      if (followed++ > 0 && slice?.isOver === true) return;
       const { object } = item;
       if (previous !== undefined) this.#changes.delete(previous.object);
       this.#known.set(item.key, { item, object });

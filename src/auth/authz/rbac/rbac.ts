@@ -1,6 +1,6 @@
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../api/scheme.ts";
-import type { Attributes, Authorizer, UserInfo } from "../../user.ts";
+import type { Attributes, Authorization, Authorizer, UserInfo } from "../../user.ts";
 import { aggregateErrors, combinedResource } from "../reason.ts";
 
 /** The rules that a binding grants to a user. */
@@ -16,19 +16,18 @@ export interface RuleGrant {
 export interface RuleSource {
   /** The user's grants in all namespaces, and those in `namespace` if it is not empty. */
   grantsFor(user: UserInfo, namespace: string): readonly RuleGrant[];
+  /**
+   * Follows many changes in slices, between which the event loop handles other requests. Undefined when there are none;
+   * without it the next `grantsFor` follows them all.
+   */
+  prepare?(): Promise<void> | undefined;
 }
 
 export function rbacAuthorizer(source: RuleSource): Authorizer {
   return {
     authorize(attributes) {
-      const missing: string[] = [];
-      for (const { rules, by, missing: role } of source.grantsFor(attributes.user, attributes.namespace)) {
-        if (role !== undefined) missing.push(`${role} not found`);
-        if (rules.some((rule) => ruleAllows(rule, attributes))) {
-          return { decision: "allow", reason: `RBAC: allowed by ${by}` };
-        }
-      }
-      return { decision: "no-opinion", reason: missing.length === 0 ? "" : `RBAC: ${aggregateErrors(missing)}` };
+      const pending = source.prepare?.();
+      return pending === undefined ? authorize(source, attributes) : pending.then(() => authorize(source, attributes));
     },
     rulesFor(user, namespace) {
       const grants = source.grantsFor(user, namespace);
@@ -38,6 +37,17 @@ export function rbacAuthorizer(source: RuleSource): Authorizer {
       return { rules, incomplete: false, error: missing.length === 0 ? undefined : aggregateErrors(missing) };
     },
   };
+}
+
+function authorize(source: RuleSource, attributes: Attributes): Authorization {
+  const missing: string[] = [];
+  for (const { rules, by, missing: role } of source.grantsFor(attributes.user, attributes.namespace)) {
+    if (role !== undefined) missing.push(`${role} not found`);
+    if (rules.some((rule) => ruleAllows(rule, attributes))) {
+      return { decision: "allow", reason: `RBAC: allowed by ${by}` };
+    }
+  }
+  return { decision: "no-opinion", reason: missing.length === 0 ? "" : `RBAC: ${aggregateErrors(missing)}` };
 }
 
 export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {
