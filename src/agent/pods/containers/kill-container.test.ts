@@ -83,3 +83,20 @@ t.test("PodWorker runs the preStop hooks of all containers at once, and stops si
   t.same(times, [6, 11, 13]);
   t.same(stopTimeouts(harness), { main: 26, second: 21, first: 19 });
 });
+
+t.test("PodWorker stops sidecars without waiting for an init container", async (t) => {
+  await using harness = await podHarness();
+  const { fake } = harness;
+  const initContainers = [
+    { name: "side", ...image, restartPolicy: "Always" as const },
+    { name: "init", ...image },
+  ];
+  const pod = testPod("web", { initContainers, containers: [{ name: "main", ...image }] });
+  fake.programs.set("init", { stopAfterMs: 8_000 });
+  harness.manager.put(pod);
+  await harness.run(4);
+  harness.manager.put(deleted(pod, 30));
+  await harness.run(3);
+  const states = ["side", "init"].map((name) => fake.containersNamed(name)[0]?.status.state);
+  t.same(states, ["CONTAINER_EXITED", "CONTAINER_RUNNING"]);
+});

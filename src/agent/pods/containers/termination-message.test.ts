@@ -76,3 +76,19 @@ for (const { name, log, message } of [
     t.equal(await messageOf(t, log, 0), "", "not for a container that succeeded");
   });
 }
+
+t.test(
+  "addTerminationMessage() appends the file to the runtime's message, and limits both by the pod's containers",
+  async (t) => {
+    const directory = t.testdir({ file: `${"a".repeat(1904)}${"b".repeat(4096)}`, short: "own" });
+    const messageOfFile = async (name: string, message: string, containers: number): Promise<string> => {
+      const mounts = [{ containerPath: "/m", hostPath: join(directory, name) }];
+      const values = { [annotations.terminationMessagePath]: "/m" };
+      const ended = { state: "exited", exitCode: 0, annotations: values, mounts, logPath: "", message };
+      return (await addTerminationMessage(ended as unknown as ObservedContainer, containers)).message;
+    };
+    t.equal(await messageOfFile("short", "failed", 1), "failed: own");
+    t.equal(await messageOfFile("file", "", 3), "b".repeat(4096));
+    t.equal(await messageOfFile("file", "failed", 6), `failed: ${"b".repeat(2040)}`);
+  },
+);

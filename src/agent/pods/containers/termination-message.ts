@@ -19,16 +19,21 @@ export async function addTerminationMessage(
   containers: number,
 ): Promise<ObservedContainer> {
   if (container.state !== "exited") return container;
-  const limit = Math.min(FILE_BYTES_MAX, Math.floor(POD_BYTES_MAX / Math.max(1, containers)));
+  const message = [container.message, await readMessage(container)].filter((each) => each !== "").join(": ");
+  // As in Kubernetes, the first bytes of what is the end of a long file.
+  const limit = Math.floor(POD_BYTES_MAX / Math.max(1, containers));
+  return { ...container, message: Buffer.from(message).subarray(0, limit).toString("utf8") };
+}
+
+async function readMessage(container: ObservedContainer): Promise<string> {
   const path = container.annotations[annotations.terminationMessagePath];
   // The agent's own file is mounted last, over any mount of the pod at this path.
   const file = container.mounts.findLast((each) => each.containerPath === path)?.hostPath;
-  const text = file === undefined ? "" : await readTail(() => openRegularFile(file, dirname(file)), limit);
-  if (text !== "") return { ...container, message: text };
+  const text = file === undefined ? "" : await readTail(() => openRegularFile(file, dirname(file)), FILE_BYTES_MAX);
+  if (text !== "") return text;
   const policy = container.annotations[annotations.terminationMessagePolicy];
-  if (policy !== "FallbackToLogsOnError" || container.exitCode === 0) return container;
-  const joined = joinLog(await readTail(() => openLog(container.logPath), LOG_BYTES_READ));
-  return joined === "" ? container : { ...container, message: joined };
+  if (policy !== "FallbackToLogsOnError" || container.exitCode === 0) return "";
+  return joinLog(await readTail(() => openLog(container.logPath), LOG_BYTES_READ));
 }
 
 /** The end of a log: at most 80 lines of the file, then at most 2 KiB of their content. Parts of a line are joined. */

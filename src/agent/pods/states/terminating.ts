@@ -12,7 +12,7 @@ const GRACE_SECONDS_MIN = 1;
 
 /**
  * Stops the containers together, then the sidecars in reverse order, then the sandbox. The preStop hooks of all begin
- * at once, as in Kubernetes.
+ * at once, as in Kubernetes; sidecars wait neither for init nor for ephemeral containers.
  */
 export const terminating = podState({
   name: "terminating",
@@ -71,9 +71,10 @@ async function stopPod(pod: PodContext): Promise<void> {
     return attempt("KillContainer", container.name, () => killContainer(pod, options));
   };
   const { sidecars, others } = findRunning(pod);
-  const kills = others.map((each) => kill(each));
-  for (const sidecar of sidecars) kills.push(kill(sidecar, Promise.all(kills)));
-  await Promise.all(kills);
+  const kills = others.map((each) => ({ each, done: kill(each) }));
+  const earlier = kills.filter(({ each }) => each.member?.role === "containers").map(({ done }) => done);
+  for (const sidecar of sidecars) earlier.push(kill(sidecar, Promise.all(earlier)));
+  await Promise.all([...kills.map(({ done }) => done), ...earlier]);
   for (const sandbox of pod.observation.sandboxes) {
     if (!sandbox.ready) continue;
     await attempt("KillPodSandbox", podUid(pod.pod), () =>

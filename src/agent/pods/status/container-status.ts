@@ -32,6 +32,7 @@ export interface ContainerStatusInput {
   readonly hasStarted: (container: Container, id: string) => boolean;
   /** All containers of the pod have been stopped for good. */
   readonly isTerminated: boolean;
+  readonly isDeleted: boolean;
   /** Whether the container restarts after this exit code. */
   readonly willRestart: (exitCode: number) => boolean;
   /** Whether the run was killed to be restarted at once. */
@@ -107,7 +108,8 @@ function computeLastState(
   current?: string,
 ): Pick<ContainerStatus, "lastState"> {
   const previous = input.previous?.lastState;
-  const earlier = previous?.terminated?.containerID === current ? undefined : previous;
+  const isCurrent = current !== undefined && previous?.terminated?.containerID === current;
+  const earlier = isCurrent ? undefined : previous;
   const lastState = last === undefined ? earlier : { terminated: last };
   return lastState === undefined ? {} : { lastState };
 }
@@ -135,7 +137,14 @@ function computeStatusWithoutRun(input: ContainerStatusInput, waiting: WaitingRe
   const state = previous?.state?.running === undefined ? undefined : previous;
   if (input.isTerminated && state !== undefined) return { ...state, ready: false, started: false };
   const reason = waiting ?? { reason: input.defaultReason, message: "" };
-  return { ...base, state: { waiting: makeWaitingState(reason) }, ...computeLastState(input) };
+  const isLost = state !== undefined && waiting === undefined && state.lastState?.terminated === undefined;
+  return {
+    ...base,
+    // It restarts, unless the pod ends.
+    restartCount: base.restartCount + (isLost && !input.isDeleted ? 1 : 0),
+    state: { waiting: makeWaitingState(reason) },
+    ...computeLastState(input, isLost ? unknownTermination("deleted.  The container used to be Running") : undefined),
+  };
 }
 
 /**

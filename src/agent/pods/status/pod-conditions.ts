@@ -50,8 +50,19 @@ export function computeConditions(
 
 function makeCondition(type: string, value: ConditionValue, input: ConditionsInput): PodCondition {
   const before = input.previous?.conditions?.find((each) => each.type === type);
+  const now = formatTime(input.now);
+  if (isResizeCondition(type)) {
+    const isSame = before?.reason === value.reason;
+    const lastProbeTime = (isSame && before?.message === value.message ? before?.lastProbeTime : undefined) ?? now;
+    return {
+      type,
+      ...value,
+      lastProbeTime,
+      lastTransitionTime: (isSame ? before?.lastTransitionTime : undefined) ?? now,
+    };
+  }
   const since = before?.status === value.status ? before.lastTransitionTime : undefined;
-  return { type, ...value, lastTransitionTime: since ?? formatTime(input.now) };
+  return { type, ...value, lastTransitionTime: since ?? now };
 }
 
 function computeContainersReady(phase: PodPhase, statuses: readonly ContainerStatus[]): ConditionValue {
@@ -95,7 +106,7 @@ function computeInitialized(
     const spec = specs[index];
     return spec !== undefined && isSidecar(spec) ? each.started !== true : !each.ready;
   });
-  const began = apps.some((each) => each.containerID !== undefined);
+  const began = apps.some(({ state }) => state?.running !== undefined || state?.terminated !== undefined);
   if (incomplete.length === 0 || began) return { status: "True" };
   return {
     status: "False",

@@ -1,6 +1,5 @@
 /** Computes the status of a pod from its spec and the observed containers. */
 
-import type { Container } from "../../../api/core/container/schema.ts";
 import type { ContainerStatus } from "../../../api/core/container/status.ts";
 import type { Pod, PodStatus } from "../../../api/core/pod/schema.ts";
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
@@ -10,6 +9,7 @@ import {
   type ContainerRole,
   ephemeralContainers,
   initContainers,
+  isDeleted,
   isSidecar,
   isStatic,
   restartPolicy,
@@ -64,7 +64,8 @@ export function computePodStatus(input: PodStatusInput): PodStatus {
       isReady: input.isReady,
       hasStarted: input.hasStarted,
       isTerminated: input.isTerminated,
-      willRestart: (exitCode) => !ending && role !== "ephemeralContainers" && willRestart(pod, spec, exitCode),
+      isDeleted: isDeleted(pod),
+      willRestart: (exitCode) => !ending && role !== "ephemeralContainers" && willRestart(pod, exitCode),
       isReplaced: input.isReplaced,
       previous: previousStatuses[role]?.find((each) => each.name === spec.name),
     });
@@ -87,14 +88,20 @@ export function computePodStatus(input: PodStatusInput): PodStatus {
     ...(podIps[0] === undefined ? {} : { podIP: podIps[0].ip, podIPs: podIps }),
     startTime: formatTime(input.startTime),
     ...(inits.length === 0 ? {} : { initContainerStatuses: published.inits }),
-    containerStatuses: published.apps,
-    ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: ephemeral }),
+    containerStatuses: sortByName(published.apps),
+    ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: sortByName(ephemeral) }),
     qosClass: previous?.qosClass ?? getPodQosClass(pod),
   };
 }
 
-function willRestart(pod: Pod, spec: Container, exitCode: number): boolean {
-  const policy = isSidecar(spec) ? "Always" : restartPolicy(pod);
+/** As in Kubernetes, which shows init containers in the order of the spec. */
+function sortByName(statuses: readonly ContainerStatus[]): readonly ContainerStatus[] {
+  return statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** By the pod's policy: Kubernetes shows how a sidecar of a `Never` pod ended, although it restarts. */
+function willRestart(pod: Pod, exitCode: number): boolean {
+  const policy = restartPolicy(pod);
   return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
 }
 

@@ -156,19 +156,25 @@ function planInit(
     appContainers(pod).some((spec) =>
       observation.containers.some((each) => each.name === spec.name && each.sandboxId === sandbox.id),
     );
-  for (const spec of initContainers(pod)) {
+  const inits = initContainers(pod).map((spec) => {
     const newest = latestRun(observation, spec.name);
-    const current = newest?.sandboxId === sandbox?.id ? newest : undefined;
+    return { spec, newest, current: newest?.sandboxId === sandbox?.id ? newest : undefined };
+  });
+  const last = inits.findLastIndex(({ current }) => current !== undefined);
+  for (const [index, { spec, newest, current }] of inits.entries()) {
+    // As in Kubernetes, an init container that has begun does not wait for earlier ones again.
+    const isPassed = initialized || index < last;
     if (isSidecar(spec)) {
       planContainer(input, draft, spec, "initContainers", "Always");
-      const runs = current?.state === "running" && input.health(current.id) === "ok";
-      if (!initialized && !(runs && input.hasStarted(spec, current.id))) return "waiting";
+      if (!isPassed && !(current?.state === "running" && input.hasStarted(spec, current.id))) return "waiting";
       continue;
     }
-    if (initialized || (current?.state === "exited" && current.exitCode === 0)) continue;
-    if (current?.state === "exited" && restartPolicy(pod) === "Never") return "failed";
+    if (isPassed || (current?.state === "exited" && current.exitCode === 0)) continue;
+    const isOver = current?.state === "exited" || current?.state === "unknown";
+    if (isOver && restartPolicy(pod) === "Never") return "failed";
     if (current?.state === "running") return "waiting";
-    planStart(input, draft, spec, "initContainers", newest);
+    if (current?.state === "unknown") draft.kills.push(makeUnknownKill(current, "initContainers"));
+    else planStart(input, draft, spec, "initContainers", newest);
     return "waiting";
   }
   return "done";
@@ -188,15 +194,19 @@ function planContainer(
     return;
   }
   if (found?.state === "unknown") {
-    const subject = role === "initContainers" ? "Init container" : "Container";
-    const message = `${subject} is in "unknown" state, try killing it before restart`;
-    draft.kills.push({ container: found, role, message, restart: true });
+    draft.kills.push(makeUnknownKill(found, role));
     return;
   }
   if (found?.state === "exited" && !input.toRestart.has(found.id)) {
     if (policy === "Never" || (policy === "OnFailure" && found.exitCode === 0)) return;
   }
   planStart(input, draft, spec, role, found);
+}
+
+function makeUnknownKill(container: ObservedContainer, role: ContainerRole): PlannedKill {
+  const subject = role === "initContainers" ? "Init container" : "Container";
+  const message = `${subject} is in "unknown" state, try killing it before restart`;
+  return { container, role, message, restart: true };
 }
 
 function planKill(
@@ -207,7 +217,10 @@ function planKill(
   policy: string,
 ): PlannedKill | undefined {
   if (found.hash !== "" && found.hash !== containerHash(spec)) {
-    const message = `Container ${spec.name} definition changed, will be restarted`;
+    const message =
+      role === "initContainers"
+        ? `Init container ${spec.name} definition changed`
+        : `Container ${spec.name} definition changed, will be restarted`;
     return { container: found, role, message, restart: true };
   }
   if (input.needsResizeRestart(spec)) {
