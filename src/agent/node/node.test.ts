@@ -100,6 +100,10 @@ t.test("computeNodeConditions() is not Ready without a network or a runtime", as
     computeNodeConditions({ ...base, runtime: { status: { conditions } } })[3]?.message,
     "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized",
   );
+  t.equal(
+    computeNodeConditions({ ...base, runtime: undefined, isShuttingDown: true })[3]?.message,
+    "[container runtime is down, node is shutting down]",
+  );
 });
 
 t.test("collectNodeStatus() reports the features of newer runtimes", async (t) => {

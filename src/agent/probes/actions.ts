@@ -1,5 +1,6 @@
 /** Handlers of probes and lifecycle hooks: exec and TCP. HTTP and gRPC are in files of their own. */
-import { connect } from "node:net";
+import { getServers } from "node:dns";
+import { connect, isIP } from "node:net";
 import type { TCPSocketAction } from "../../api/core/container/probe.ts";
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -108,6 +109,11 @@ export function describeDialError(error: Error, host: string, port: number): str
   const code = (error as NodeJS.ErrnoException).code ?? "";
   const reason = dialReasons[code];
   if (reason !== undefined) return `dial tcp ${joinHostPort(host, port)}: ${reason}`;
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    const [server] = getServers();
+    const where = server === undefined ? "" : ` on ${isIP(server) === 0 ? server : joinHostPort(server, 53)}`;
+    return `dial tcp: lookup ${host}${where}: ${code === "ENOTFOUND" ? "no such host" : "server misbehaving"}`;
+  }
   return code === "ECONNRESET" ? "EOF" : error.message;
 }
 

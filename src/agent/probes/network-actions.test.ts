@@ -3,7 +3,7 @@ import { createServer as createHttp2, type Http2Server, type ServerHttp2Stream }
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from "node:net";
 import t from "tap";
 import { systemClock } from "../../std/time/clock.ts";
-import { connectTcp, type NetworkProbeOptions, type ProbeResult } from "./actions.ts";
+import { connectTcp, describeDialError, type NetworkProbeOptions, type ProbeResult } from "./actions.ts";
 import { checkGrpcHealth } from "./grpc-action.ts";
 import { probeHttp, sendHttpHook } from "./http-action.ts";
 
@@ -228,6 +228,16 @@ t.test("probeHttp() and connectTcp() report connection errors in Go's texts", as
     (await probeHttp({ port: silent.port }, { ...options, timeoutMs: 200 })).output,
     `Get "http://127.0.0.1:${silent.port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
   );
+  for (const [code, text] of [
+    ["ENOTFOUND", "no such host"],
+    ["EAI_AGAIN", "server misbehaving"],
+  ] as const) {
+    const error = Object.assign(new Error("getaddrinfo"), { code });
+    t.match(
+      describeDialError(error, "absent.test", 80),
+      new RegExp(`^dial tcp: lookup absent.test( on .+)?: ${text}$`),
+    );
+  }
   const unknownPort = await probeHttp({ port: "nope" }, options);
   t.strictSame(unknownPort, { outcome: "unknown", output: 'strconv.Atoi: parsing "nope": invalid syntax' });
 });

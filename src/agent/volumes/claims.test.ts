@@ -39,13 +39,19 @@ t.test("resolveClaim() rejects with kubelet's messages", async (t) => {
     [undefined, 'failed to fetch PVC from API server: persistentvolumeclaims "data" not found'],
     [{ status: { phase: "Pending" } }, "PVC is not bound"],
     [{ metadata: { ...claim.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }, "PVC is being deleted"],
-    [{ metadata: { ...claim.metadata, uid: "claim-2" } }, "PV pv1 is bound to another claim"],
+    [
+      { metadata: { ...claim.metadata, uid: "claim-2" } },
+      "found PV object pv1 but its pv.Spec.ClaimRef.UID claim-1 does not point to claim.UID claim-2",
+    ],
+    [{ spec: { ...claim.spec, volumeName: "" } }, "PVC has empty pvc.Spec.VolumeName"],
   ];
   for (const [change, text] of cases) {
     const found = change && { ...claim, ...change };
     await t.rejects(path(found, local), { name: "ClaimError", message: `error processing PVC shop/data: ${text}` });
   }
-  await t.rejects(path(claim, undefined), /failed to get PV pv1 from API server/);
+  await t.rejects(path(claim, undefined), /failed to fetch PV pv1 from API server: persistentvolumes "pv1" not found/);
+  const free = { ...local, spec: { local: { path: root } } };
+  await t.rejects(path(claim, free), /found PV object pv1 but it has a nil pv.Spec.ClaimRef indicating it is not yet/);
 });
 
 t.test("resolveClaim() refuses a claim with an ephemeral volume's name that is not owned by the pod", async (t) => {

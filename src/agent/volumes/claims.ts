@@ -46,12 +46,20 @@ export async function resolveClaim(source: ClaimSource, pod: Pod, volume: Volume
   }
   if (claim.metadata?.deletionTimestamp !== undefined) throw problem("PVC is being deleted");
   const bound = claim.spec?.volumeName ?? "";
-  if (claim.status?.phase !== "Bound" || bound === "") throw problem("PVC is not bound");
+  if (claim.status?.phase !== "Bound") throw problem("PVC is not bound");
+  if (bound === "") throw problem("PVC has empty pvc.Spec.VolumeName");
   const found = await source.persistentVolume(bound);
   if (found === undefined)
-    throw problem(`failed to get PV ${bound} from API server: persistentvolumes "${bound}" not found`);
-  if (found.spec?.claimRef?.uid !== claim.metadata?.uid) {
-    throw problem(`PV ${bound} is bound to another claim`);
+    throw problem(`failed to fetch PV ${bound} from API server: persistentvolumes "${bound}" not found`);
+  const { claimRef } = found.spec ?? {};
+  if (claimRef === undefined) {
+    const why = "it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim";
+    throw problem(`found PV object ${bound} but ${why}`);
+  }
+  const uid = claim.metadata?.uid ?? "";
+  if (claimRef.uid !== uid) {
+    const why = `its pv.Spec.ClaimRef.UID ${claimRef.uid ?? ""} does not point to claim.UID ${uid}`;
+    throw problem(`found PV object ${bound} but ${why}`);
   }
   validateVolumeMode(pod, volume.name, found);
   return { claim, volume: found };

@@ -99,5 +99,11 @@ function readiness({ runtime, relistHealthy, isShuttingDown }: ConditionInput): 
   if (isShuttingDown) problems.push("node is shutting down");
   return problems.length === 0
     ? { type: "Ready", status: "True", reason: "KubeletReady", message: "kubelet is posting ready status" }
-    : { type: "Ready", status: "False", reason: "KubeletNotReady", message: problems.join(", ") };
+    : { type: "Ready", status: "False", reason: "KubeletNotReady", message: aggregate(problems) };
+}
+
+/** As Go's aggregated errors: in brackets if there are several. */
+function aggregate(problems: readonly string[]): string {
+  const distinct = [...new Set(problems)];
+  return distinct.length === 1 ? `${distinct[0]}` : `[${distinct.join(", ")}]`;
 }

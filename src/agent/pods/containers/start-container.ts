@@ -1,6 +1,6 @@
 /** Creates and starts a container whose image is present. */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { PresentImage } from "../../images/image-manager.ts";
 import { removeLogs } from "../../logs/log-rotation.ts";
@@ -38,11 +38,12 @@ export class StartError extends Error {
 
 export async function startContainer(
   pod: PodContext,
-  start: PlannedStart,
+  planned: PlannedStart,
   sandbox: ObservedSandbox,
   image: PresentImage,
 ): Promise<void> {
   const { services, signal } = pod;
+  const start = await countLostRuns(pod, planned);
   const { spec, role } = start;
   const record = (reason: string, message: string): void =>
     services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Normal", reason, message);
@@ -73,6 +74,16 @@ export async function startContainer(
   } finally {
     pod.memory.unfinishedStarts.delete(containerId);
   }
+}
+
+/** The logs of earlier runs count those that the runtime lost, so that none is written twice. */
+async function countLostRuns(pod: PodContext, start: PlannedStart): Promise<PlannedStart> {
+  const { name } = start.spec;
+  if (pod.observation.containers.some((each) => each.name === name)) return start;
+  const directory = dirname(join(podLogDir(pod.services.settings.directories, pod.pod), logPath(name, 0)));
+  const files = await readdir(directory).catch(() => []);
+  const counts = files.flatMap((file) => /^(\d+)\.log(\.|$)/.exec(file)?.[1] ?? []).map(Number);
+  return counts.length === 0 ? start : { ...start, restartCount: Math.max(...counts) + 1 };
 }
 
 async function linkContainerLog(pod: PodContext, { spec, restartCount }: PlannedStart, id: string): Promise<void> {

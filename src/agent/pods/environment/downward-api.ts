@@ -74,15 +74,16 @@ export function resolveResourceFieldRef(
   }
   const divisor = reference.divisor === undefined || parseNanos(reference.divisor) === 0n ? "1" : reference.divisor;
   const quantity = getMember(named.resources?.[list], name);
-  // Without a limit, the limit is the node's allocatable resources.
-  const value = quantity ?? (list === "limits" ? allocatable(name, node) : "0");
+  // Without a limit, which 0 is too, the limit is the node's allocatable resources.
+  const isUnlimited = list === "limits" && parseNanos(quantity) === 0n;
+  const value = (isUnlimited ? allocatable(name, node) : undefined) ?? quantity ?? "0";
   return String(divideRoundingUp(parseNanos(value), parseNanos(divisor)));
 }
 
-function allocatable(name: string, node: NodeInfo): string {
+function allocatable(name: string, node: NodeInfo): string | undefined {
   if (name === "cpu") return `${node.allocatable.cpuMillis}m`;
   if (name === "memory") return String(node.allocatable.memoryBytes);
-  return name === "ephemeral-storage" ? String(node.allocatable.storageBytes) : "0";
+  return name === "ephemeral-storage" ? String(node.allocatable.storageBytes) : undefined;
 }
 
 function splitAtDot(text: string): readonly [string, string] {

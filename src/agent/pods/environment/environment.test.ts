@@ -70,3 +70,19 @@ t.test("makeEnvironment() reads every source in order", async (t) => {
   const label = await missing({ fieldRef: { fieldPath: "metadata.labels['constructor']" } });
   t.equal(label.get("X"), "", "objects inherit a member of that name");
 });
+
+t.test("makeEnvironment() returns what the node can allocate in place of an absent limit or the limit 0", async (t) => {
+  const absent = async () => undefined;
+  const sources = { configMap: absent, secret: absent, services: async () => [] };
+  const names = ["limits.cpu", "limits.memory", "limits.ephemeral-storage", "limits.hugepages-2Mi", "requests.cpu"];
+  const env = names.map((resource) => ({ name: resource, valueFrom: { resourceFieldRef: { resource } } }));
+  for (const resources of [undefined, { limits: { cpu: "0", memory: "0" }, requests: { cpu: "0" } }]) {
+    const container = { name: "c", env, ...(resources && { resources }) };
+    const pod = testPod("web", { containers: [container] });
+    const values = await makeEnvironment({ pod, container, node, podIps: [], sources });
+    t.same(
+      names.map((name) => values.get(name)),
+      ["2", "1000", "5", "0", "0"],
+    );
+  }
+});

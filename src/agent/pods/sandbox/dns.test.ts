@@ -57,6 +57,8 @@ t.test("makePodDns() falls back to the node's resolver without a cluster DNS, wi
   const { config, warnings } = dns({}, { clusterDns: [] });
   t.same(config.servers, ["203.0.113.53"]);
   t.equal(warnings[0]?.reason, "MissingClusterDNS");
+  const onHost = dns({ dnsPolicy: "ClusterFirstWithHostNet", hostNetwork: true }, { clusterDns: [] });
+  t.equal(onHost.warnings[0]?.message, warnings[0]?.message, "as in Kubernetes");
 });
 
 t.test("hostnameOf() truncates to 63 characters without a trailing dash", async (t) => {
@@ -78,6 +80,12 @@ t.test("makeHostsFile() contains the pod and its hostAliases", async (t) => {
 t.test("parseResolvConf() returns an empty configuration for an empty or invalid file", async (t) => {
   t.same(parseResolvConf(""), { servers: [], searches: [], options: [] });
   t.same(parseResolvConf("nameserver\nnonsense\n"), { servers: [], searches: [], options: [] });
+});
+
+t.test("parseResolvConf() returns the options of all lines, the last value of each", async (t) => {
+  const { options, searches } = parseResolvConf("options ndots:2 rotate\nsearch a.\nsearch b. .\noptions ndots:3\n");
+  t.same(options, ["ndots:3", "rotate"]);
+  t.same(searches, ["b", "."]);
 });
 
 t.test(

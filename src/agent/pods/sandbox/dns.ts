@@ -70,7 +70,7 @@ function chooseBaseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarnin
       reason: "MissingClusterDNS",
       message:
         `pod: "${podFullName(pod)}". svclet does not have ClusterDNS IP configured and cannot create Pod using ` +
-        `"${policy}" policy. Falling back to "Default" policy.`,
+        '"ClusterFirst" policy. Falling back to "Default" policy.',
     });
     return host;
   }
@@ -82,7 +82,7 @@ function chooseBaseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarnin
 function mergePodConfig(base: Resolver, pod: Pod): Resolver {
   const config = pod.spec?.dnsConfig;
   if (config === undefined) return base;
-  const options = new Map(base.options.map((option) => [option.split(":")[0] ?? "", option]));
+  const options = new Map(base.options.map((option) => [nameOfOption(option), option]));
   for (const { name = "", value } of config.options ?? []) {
     options.set(name, value === undefined || value === "" ? name : `${name}:${value}`);
   }
@@ -94,7 +94,7 @@ function mergePodConfig(base: Resolver, pod: Pod): Resolver {
 }
 
 function limitSearches(searches: readonly string[]): readonly string[] {
-  const kept = searches.filter((each) => each.length <= NAME_CHARACTERS_MAX).slice(0, SEARCHES_MAX);
+  const kept = searches.slice(0, SEARCHES_MAX).filter((each) => each.length <= NAME_CHARACTERS_MAX);
   while (kept.join(" ").length > SEARCH_CHARACTERS_MAX) kept.pop();
   return kept;
 }
@@ -103,10 +103,15 @@ function unique(items: readonly string[]): readonly string[] {
   return [...new Set(items)];
 }
 
+function nameOfOption(option: string): string {
+  return option.split(":")[0] ?? "";
+}
+
+/** Options of several lines count, the last value of each; of search lines only the last. */
 export function parseResolvConf(text: string): Resolver {
   const servers: string[] = [];
   let searches: readonly string[] = [];
-  let options: readonly string[] = [];
+  const options = new Map<string, string>();
   for (const line of text.split("\n")) {
     const [word, ...rest] = line
       .replace(/[#;].*$/, "")
@@ -114,9 +119,9 @@ export function parseResolvConf(text: string): Resolver {
       .split(/\s+/);
     if (word === "nameserver" && rest[0] !== undefined) servers.push(rest[0]);
     if (word === "search") searches = rest.map((each) => (each === "." ? each : each.replace(/\.$/, "")));
-    if (word === "options") options = rest;
+    if (word === "options") for (const each of rest) options.set(nameOfOption(each), each);
   }
-  return { servers, searches, options };
+  return { servers, searches, options: [...options.values()] };
 }
 
 /** The pod's host name (at most 63 characters, no trailing dash or dot) and its domain, which may be empty. */
@@ -161,6 +166,6 @@ export function makeHostsFile(pod: Pod, clusterDomain: string, podIps: readonly 
         ].join("\n");
   const aliases = pod.spec?.hostAliases ?? [];
   if (aliases.length === 0) return head;
-  const lines = aliases.map((alias) => [alias.ip, ...(alias.hostnames ?? [])].join("\t"));
+  const lines = aliases.map((alias) => `${alias.ip}\t${(alias.hostnames ?? []).join("\t")}`);
   return `${head}\n# Entries added by HostAliases.\n${lines.join("\n")}\n`;
 }

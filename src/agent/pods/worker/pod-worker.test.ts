@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import t from "tap";
 import { type Harness, podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { digestOf } from "../../runtime/observation.ts";
@@ -548,4 +550,14 @@ t.test("PodWorker updates the condition Ready when another client writes a readi
   t.match(ready(), { status: "True" }, "at once");
   await harness.run(2);
   t.match(ready(), { status: "True" });
+});
+
+t.test("PodWorker continues the count of runs from the logs of runs that the runtime lost", async (t) => {
+  await using harness = await podHarness();
+  const logs = join(harness.rootDir, "logs", "default_web_uid-web", "c");
+  await mkdir(logs, { recursive: true });
+  for (const name of ["0.log", "2.log.20260101-000000.gz", "9.txt"]) await writeFile(join(logs, name), "");
+  harness.manager.put(testPod("web"));
+  await harness.run(1);
+  t.equal(harness.status("web")?.containerStatuses?.[0]?.restartCount, 3);
 });
