@@ -257,6 +257,7 @@ function createPodSettings({
     deviceHealth: config.resources.reportsDeviceHealth,
     clusterDns: config.pods.clusterDns,
     clusterDomain: config.pods.clusterDomain,
+    isWithoutResolvConf: config.pods.resolvConf === "",
     syncMs: config.pods.syncMs,
     restartDelays: config.pods.restartDelays,
     deadRunsMax: config.pods.deadRunsMax,

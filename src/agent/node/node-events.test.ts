@@ -7,7 +7,7 @@ t.test("recordMachineEvents() records problems of the machine that affect pods",
   const directory = t.testdir();
   const record = async (facts: Partial<MachineFacts>) => {
     const events: string[] = [];
-    const calm = { cgroupV1: false, swapEnabled: false, supportsNoswap: false, resolvConf: "" };
+    const calm = { cgroupV1: false, swapEnabled: false, supportsNoswap: false, resolvConf: "", clusterDomain: "" };
     await recordMachineEvents({ ...calm, ...facts }, (...event) => events.push(event.join(" ")));
     return events;
   };
@@ -23,12 +23,14 @@ t.test("recordMachineEvents() records problems of the machine that affect pods",
   const resolvers: readonly (readonly [string, RegExp | undefined])[] = [
     ["search a.example b.example", undefined],
     [`search ${"a.b ".repeat(33)}`, /more than 32 domains!$/],
-    [`search ${"a".repeat(254)}`, /a search path which length is more than allowed 253!$/],
-    [`search ${`${"a".repeat(100)} `.repeat(21)}`, /search line which length is more than allowed 2048!$/],
+    [`search ${"a".repeat(254)}`, /a search path which length is more than allowed 253 chars!$/],
+    [`search ${`${"a".repeat(100)} `.repeat(21)}`, /search line which length is more than allowed 2048 chars!$/],
   ];
   for (const [text, expected] of resolvers) {
     t.match(await record({ resolvConf: file(text) }), expected === undefined ? [] : [expected], text.slice(0, 20));
   }
+  const many = { resolvConf: file(`search ${"a.b ".repeat(30)}`), clusterDomain: "cluster.local" };
+  t.match(await record(many), [/more than 29 domains!$/]);
   const absent = join(directory, "absent");
   t.same(await record({ resolvConf: absent }), [
     `Warning CheckLimitsForResolvConf open ${absent}: no such file or directory`,

@@ -1,6 +1,7 @@
 /** Events about the node, other than those of its conditions. */
 import { readFile } from "node:fs/promises";
 import type { Node } from "../../api/core/node/schema.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { NAME_CHARACTERS_MAX, parseResolvConf, SEARCH_CHARACTERS_MAX, SEARCHES_MAX } from "../pods/sandbox/dns.ts";
 
 export type RecordNodeEvent = (type: "Normal" | "Warning", reason: string, message: string) => void;
@@ -12,6 +13,8 @@ export interface MachineFacts {
   readonly supportsNoswap: boolean;
   /** The resolv.conf for pods; empty: none. */
   readonly resolvConf: string;
+  /** Empty: pods have no search paths of the cluster, which count as well. */
+  readonly clusterDomain: string;
 }
 
 /** Records what on the machine may affect pods, once at the start. Never rejects. */
@@ -25,12 +28,16 @@ export async function recordMachineEvents(facts: MachineFacts, recordEvent: Reco
       "might be swapped to disk and should no longer be considered secure.";
     recordEvent("Warning", "PossibleMemoryBackedVolumesOnDisk", text);
   }
-  const problem = facts.resolvConf === "" ? undefined : await findResolverProblem(facts.resolvConf);
+  const problem =
+    facts.resolvConf === "" ? undefined : await findResolverProblem(facts.resolvConf, facts.clusterDomain);
   if (problem !== undefined) recordEvent("Warning", "CheckLimitsForResolvConf", problem);
 }
 
+/** The search paths of a pod's namespace, of services and of the cluster. */
+const CLUSTER_SEARCHES = 3;
+
 /** How the file exceeds the limits of resolvers; undefined when it does not. */
-async function findResolverProblem(path: string): Promise<string | undefined> {
+async function findResolverProblem(path: string, clusterDomain: string): Promise<string | undefined> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -39,12 +46,14 @@ async function findResolverProblem(path: string): Promise<string | undefined> {
   }
   const { searches } = parseResolvConf(text);
   const file = `Resolv.conf file '${path}' contains`;
-  if (searches.length > SEARCHES_MAX) return `${file} search line consisting of more than ${SEARCHES_MAX} domains!`;
+  const most = clusterDomain === "" ? SEARCHES_MAX : SEARCHES_MAX - CLUSTER_SEARCHES;
+  if (searches.length > most) return `${file} search line consisting of more than ${most} domains!`;
   if (searches.some((each) => each.length > NAME_CHARACTERS_MAX)) {
-    return `${file} a search path which length is more than allowed ${NAME_CHARACTERS_MAX}!`;
+    const quoted = goQuote(path);
+    return `Resolv.conf file ${quoted} contains a search path which length is more than allowed ${NAME_CHARACTERS_MAX} chars!`;
   }
   if (searches.join(" ").length > SEARCH_CHARACTERS_MAX) {
-    return `${file} search line which length is more than allowed ${SEARCH_CHARACTERS_MAX}!`;
+    return `${file} search line which length is more than allowed ${SEARCH_CHARACTERS_MAX} chars!`;
   }
   return undefined;
 }

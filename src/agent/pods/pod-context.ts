@@ -51,6 +51,8 @@ export interface PodSettings {
   readonly imageVolumes?: boolean;
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
+  /** Whether the configuration names no resolver file (`--resolv-conf=`). */
+  readonly isWithoutResolvConf?: boolean;
   /** Exited runs of a container that are kept when the next one starts; negative keeps all. */
   readonly deadRunsMax: number;
   /** Runs that exited more recently are kept in addition. */

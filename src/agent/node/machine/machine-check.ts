@@ -22,6 +22,7 @@ export async function readMachineFacts({ pods }: AgentConfig, { kernelVersion }:
     swapEnabled: (await readSwapDevices()).length > 0,
     supportsNoswap: major > 6 || (major === 6 && minor >= 4),
     resolvConf: pods.resolvConf,
+    clusterDomain: pods.clusterDomain,
   };
 }
 

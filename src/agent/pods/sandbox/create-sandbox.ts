@@ -97,6 +97,7 @@ export async function resolveSandboxConfig(
     clusterDns: settings.clusterDns,
     clusterDomain: settings.clusterDomain,
     resolvConf: await services.readHostFile("resolv.conf"),
+    ownAddresses: settings.isWithoutResolvConf === true ? services.node().ips : undefined,
   });
   const config = makeSandboxConfig({
     pod: pod.pod,

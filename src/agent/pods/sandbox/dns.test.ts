@@ -20,6 +20,14 @@ t.test("makePodDns() follows the pod's dnsPolicy", async (t) => {
   t.same(dns({ dnsPolicy: "None" }).config, { servers: [], searches: [], options: [] });
 });
 
+t.test("makePodDns() directs pods to themselves when the node has no resolver file", async (t) => {
+  const none = { resolvConf: "", ownAddresses: ["192.0.2.1", "2001:db8::1"] };
+  const own = { servers: ["127.0.0.1", "::1"], searches: ["."], options: [] };
+  t.same(dns({ dnsPolicy: "Default" }, none).config, own);
+  t.same(dns({}, { ...none, clusterDns: [] }).config, own);
+  t.same(dns({}, none).config.searches, ["default.svc.cluster.local", "svc.cluster.local", "cluster.local"]);
+});
+
 t.test("makePodDns() merges dnsConfig: options override, search paths are unique", async (t) => {
   const dnsConfig = {
     nameservers: ["203.0.113.1", "10.96.0.10"],

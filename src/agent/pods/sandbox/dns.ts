@@ -8,6 +8,8 @@ export interface DnsSettings {
   readonly clusterDomain: string;
   /** Content of the node's resolver file. */
   readonly resolvConf: string;
+  /** Addresses of the node when it has no such file by its configuration: pods query themselves, as with kubelet. */
+  readonly ownAddresses?: readonly string[] | undefined;
 }
 
 export interface DnsWarning {
@@ -60,11 +62,12 @@ export function makePodDns(pod: Pod, settings: DnsSettings): PodDns {
 }
 
 function chooseBaseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarning[]): Resolver {
-  const host = parseResolvConf(settings.resolvConf);
+  const host = settings.ownAddresses === undefined ? parseResolvConf(settings.resolvConf) : undefined;
+  const fallback = host ?? makeLoopbackResolver(settings.ownAddresses ?? []);
   const policy = pod.spec?.dnsPolicy ?? "ClusterFirst";
   if (policy === "None") return { servers: [], searches: [], options: [] };
   const cluster = policy === "ClusterFirstWithHostNet" || (policy === "ClusterFirst" && pod.spec?.hostNetwork !== true);
-  if (!cluster) return host;
+  if (!cluster) return fallback;
   if (settings.clusterDns.length === 0) {
     warnings.push({
       reason: "MissingClusterDNS",
@@ -72,11 +75,16 @@ function chooseBaseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarnin
         `pod: "${podFullName(pod)}". svclet does not have ClusterDNS IP configured and cannot create Pod using ` +
         '"ClusterFirst" policy. Falling back to "Default" policy.',
     });
-    return host;
+    return fallback;
   }
   const domain = settings.clusterDomain;
   const own = domain === "" ? [] : [`${podNamespace(pod)}.svc.${domain}`, `svc.${domain}`, domain];
-  return { servers: settings.clusterDns, searches: unique([...own, ...host.searches]), options: ["ndots:5"] };
+  return { servers: settings.clusterDns, searches: unique([...own, ...(host?.searches ?? [])]), options: ["ndots:5"] };
+}
+
+function makeLoopbackResolver(addresses: readonly string[]): Resolver {
+  const servers = unique(addresses.map((each) => (each.includes(":") ? "::1" : "127.0.0.1")));
+  return { servers: servers.length === 0 ? ["127.0.0.1"] : servers, searches: ["."], options: [] };
 }
 
 function mergePodConfig(base: Resolver, pod: Pod): Resolver {
