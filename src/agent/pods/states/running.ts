@@ -1,7 +1,7 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import { killContainer } from "../containers/kill-container.ts";
 import type { PodContext } from "../pod-context.ts";
-import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
+import { allContainers, ephemeralContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { resizePod } from "../resources/resize.ts";
 import { createSandbox } from "../sandbox/create-sandbox.ts";
 import { applyPendingReason, recordBackOff, setPendingReason } from "../status/waiting-reasons.ts";
@@ -27,7 +27,9 @@ export const running = podState({
     removeStaleRestarts(pod);
     const plan = makePlan(pod);
     const policies = pod.services.networkPolicies?.setPod(pod.pod, plan.sandbox?.ips ?? [], pod.signal);
-    const toStart = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
+    // An ephemeral container does not start again; as in Kubernetes, the status keeps why it failed to.
+    const planned = [...plan.starts, ...plan.waits].map(({ spec }) => spec);
+    const toStart = new Set([...planned, ...ephemeralContainers(pod.pod)].map(({ name }) => name));
     for (const reasons of [pod.memory.waitingReasons, pod.memory.pendingReasons]) {
       for (const name of reasons.keys()) if (!toStart.has(name)) reasons.delete(name);
     }

@@ -135,3 +135,26 @@ t.test("running gives each container its first start before it restarts another 
   const created = harness.events.filter(({ reason }) => reason === "Created").map((each) => each.container);
   t.same(created, [...names, ...names]);
 });
+
+for (const { policy, state } of [
+  { policy: "Always", state: { waiting: { reason: "RunContainerError" } } },
+  { policy: "Never", state: { terminated: { reason: "StartError", exitCode: 128 } } },
+] as const) {
+  t.test(
+    `starting shows why an ephemeral container of a pod with ${policy} did not start, and does not repeat it`,
+    async (t) => {
+      await using harness = await podHarness();
+      const pod = testPod("web", { restartPolicy: policy });
+      harness.manager.put(pod);
+      await harness.run(2);
+      failStarts(harness);
+      const ephemeralContainers = [{ ...container, name: "debug" }];
+      harness.manager.put({ ...pod, spec: { containers: [container], ...pod.spec, ephemeralContainers } });
+      await harness.run(30);
+      const { ephemeralContainerStatuses = [], phase } = harness.status("web") ?? {};
+      t.match(ephemeralContainerStatuses, [{ name: "debug", restartCount: 0, state }]);
+      t.equal(phase, "Running");
+      t.equal(harness.fake.containersNamed("debug").length, 1);
+    },
+  );
+}

@@ -65,7 +65,7 @@ export function computePodStatus(input: PodStatusInput): PodStatus {
       hasStarted: input.hasStarted,
       isTerminated: input.isTerminated,
       isDeleted: isDeleted(pod),
-      willRestart: (exitCode) => !ending && role !== "ephemeralContainers" && willRestart(pod, exitCode),
+      willRestart: (exitCode) => !ending && willRestart(pod, exitCode),
       isReplaced: input.isReplaced,
       previous: previousStatuses[role]?.find((each) => each.name === spec.name),
     });
