@@ -60,3 +60,17 @@ t.test("PodCgroups.apply() writes the limits of the whole pod to cgroup v2", asy
     t.equal(readFileSync(join(hierarchy, path, "memory.min"), "utf8"), String(8 * 2 ** 20), path);
   }
 });
+
+t.test("PodCgroups.remove() leaves the class of the pod the share of the pods that remain", async (t) => {
+  const hierarchy = t.testdir({ cpu: {}, memory: {}, pids: {} });
+  const second = { ...pod("200m", "40Mi"), metadata: { uid: "u2" } };
+  const pods = [pod("200m", "40Mi"), second];
+  const cgroups = new PodCgroups({ tree: new CgroupTree(hierarchy), settings, pods: () => pods });
+  const shares = () => readFileSync(join(hierarchy, "cpu/kubepods/burstable/cpu.shares"), "utf8");
+  await cgroups.remove("u1");
+  t.notOk(existsSync(join(hierarchy, "cpu/kubepods")), "creates nothing");
+  for (const each of pods) await cgroups.apply(each);
+  t.equal(shares(), "348");
+  await cgroups.remove("u2");
+  t.equal(shares(), "174");
+});

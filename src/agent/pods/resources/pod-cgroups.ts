@@ -11,7 +11,7 @@ import { type CgroupSettings, cgroupName, podCgroupParent } from "./cgroup-names
 import { milliCpuToShares } from "./container-resources.ts";
 import { makeHugePageLimits, makePodCgroupLimits, maxLimits, type PodLimitSettings } from "./pod-cgroup-limits.ts";
 import { getPodResource } from "./pod-resources.ts";
-import { getPodQosClass } from "./qos.ts";
+import { getPodQosClass, type QosClass } from "./qos.ts";
 
 export interface PodCgroupSettings extends CgroupSettings, PodLimitSettings {
   /** The share of pods' requests that pods of lower QoS classes may not use: `{ memory: "50%" }`. */
@@ -54,7 +54,9 @@ export class PodCgroups {
     const limits = before === undefined ? current : maxLimits(this.#makeLimits(before), current);
     const parent = podCgroupParent(pod, settings);
     await this.#write(parent, limits);
-    await this.#applyQosClasses(pod);
+    const uid = podUid(pod);
+    const others = this.#options.pods().filter((each) => podUid(each) !== uid);
+    await this.#applyQosClasses([pod, ...others], [getPodQosClass(pod)]);
   }
 
   #makeLimits(pod: Pod): CgroupLimits {
@@ -65,6 +67,16 @@ export class PodCgroups {
 
   /** Best effort: a cgroup that is still in use stays; it costs little. */
   async remove(uid: string): Promise<void> {
+    await this.#removePod(uid);
+    const { settings, pods } = this.#options;
+    const burstable = cgroupPath(cgroupName("", "Burstable", settings));
+    if (!settings.cgroupsPerQos || (await this.#tree.findDirectories(burstable)).length === 0) return;
+    // The class keeps no share for pods that are gone.
+    const left = pods().filter((each) => podUid(each) !== uid);
+    await this.#applyQosClasses(left, ["Burstable"]).catch(() => undefined);
+  }
+
+  async #removePod(uid: string): Promise<void> {
     const { settings, slices } = this.#options;
     for (const parent of candidateParents(uid, settings)) {
       await slices?.remove(parent);
@@ -77,7 +89,7 @@ export class PodCgroups {
    * with what could not be removed.
    */
   async removeAll(uids: Iterable<string>): Promise<void> {
-    const removed = await Promise.allSettled([...uids].map((uid) => this.remove(uid)));
+    const removed = await Promise.allSettled([...uids].map((uid) => this.#removePod(uid)));
     const errors = removed.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
     await this.#removeQosCgroups();
     if (errors.length > 0) throw new AggregateError(errors, errors.map(String).join("; "));
@@ -93,24 +105,21 @@ export class PodCgroups {
     }
   }
 
-  /** Sets the limits of the QoS classes; Guaranteed pods have no common cgroup. */
-  async #applyQosClasses(pod: Pod): Promise<void> {
+  /** Sets the limits of QoS classes by the requests of all pods; Guaranteed pods have no common cgroup. */
+  async #applyQosClasses(all: readonly Pod[], changed: readonly QosClass[]): Promise<void> {
     const { settings } = this.#options;
-    const uid = podUid(pod);
-    const all = [pod, ...this.#options.pods().filter((each) => podUid(each) !== uid)];
     const requested = (name: string, of: string): number =>
       all
         .filter((each) => getPodQosClass(each) === of)
         .reduce((sum, each) => sum + getPodResource(each, "requests", name), 0);
     const [guaranteed, burstable] = [requested("memory", "Guaranteed"), requested("memory", "Burstable")];
     const memory = this.#qosMemoryLimits(guaranteed, burstable);
-    const podClass = getPodQosClass(pod);
     // Memory of a pod is protected as far as that of the cgroups above it.
     if (settings.memoryQos !== undefined) {
       await this.#write(cgroupName("", "Guaranteed", settings), { memoryMinBytes: guaranteed + burstable });
     }
     for (const qos of SHARED_CLASSES) {
-      if (qos !== podClass && memory === undefined) continue;
+      if (!changed.includes(qos) && memory === undefined) continue;
       await this.#write(cgroupName("", qos, settings), {
         cpuShares: milliCpuToShares(qos === "Burstable" ? requested("cpu", qos) : 0),
         ...(memory === undefined ? {} : { memoryBytes: memory[qos] }),
