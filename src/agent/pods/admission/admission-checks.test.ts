@@ -45,6 +45,12 @@ t.test("findAdmissionFailures() returns failures in Kubernetes' order, with its 
     ["node selector", pod("p", { nodeSelector: { zone: "b" } }), {}, [noMatch]],
     ["affinity", pod("p", affinity), {}, [noMatch]],
     [
+      "AppArmor last",
+      pod("p", { ...affinity, securityContext: { appArmorProfile: { type: "RuntimeDefault" } } }),
+      {},
+      [noMatch, "AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host"],
+    ],
+    [
       "resources first",
       pod("p", affinity, { cpu: "3" }),
       {},

@@ -43,9 +43,10 @@ export function findEarlyFailure(input: AdmissionInput): AdmissionFailure | unde
 
 /** All failures in order; empty when the node can run the pod. */
 export function findAdmissionFailures(input: AdmissionInput): readonly AdmissionFailure[] {
-  const never = findEarlyFailure(input) ?? checkAppArmor(input) ?? checkOperatingSystem(input);
+  const never = findEarlyFailure(input) ?? checkOperatingSystem(input);
   if (never !== undefined) return [never];
-  return [...findShortages(input), ...checkPredicates(input)];
+  const last = checkAppArmor(input);
+  return [...findShortages(input), ...checkPredicates(input), ...(last === undefined ? [] : [last])];
 }
 
 function checkNodePressure({ pod, pressures }: AdmissionInput): AdmissionFailure | undefined {
