@@ -7,6 +7,7 @@ import { stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin } from "../chain/plugin.ts";
@@ -124,11 +125,17 @@ async function mutate(
   const { patch } = await callWebhook(webhook, request, resource, objects, true, deps);
   if (patch.length === 0) return undefined;
   const { object } = objects;
-  const patched = applyWebhookPatch(patch, object, webhook.definition.name);
+  const slice = new TimeSlice();
+  const patched = await applyWebhookPatch(patch, object, webhook.definition.name, slice);
   if (patched === undefined || deepEqual(patched, object)) return undefined;
+  if (slice.isOver) await slice.end();
   try {
-    const next = await convertObject(decodeJson(resource, patched), resource, requested, request.signal);
-    return { object: next, changed: !semanticEqual(requested.schema, request.object, next) };
+    const decoded = decodeJson(resource, patched);
+    if (slice.isOver) await slice.end();
+    const next = await convertObject(decoded, resource, requested, request.signal);
+    const changed = !semanticEqual(requested.schema, request.object, next);
+    if (slice.isOver) await slice.end();
+    return { object: next, changed };
   } catch (error) {
     throw internalError((error as Error).message, error);
   }

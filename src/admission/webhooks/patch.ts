@@ -5,12 +5,19 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
+import type { TimeSlice } from "../../std/async/time-slice.ts";
 import { internalError } from "./failure-policy.ts";
 
-/** Returns undefined for an empty patch. Throws a 500 if the patch is invalid or does not apply. */
-export function applyWebhookPatch(bytes: Buffer, object: unknown, webhook: string): unknown {
+/** Resolves to undefined for an empty patch. Throws a 500 if the patch is invalid or does not apply. */
+export async function applyWebhookPatch(
+  bytes: Buffer,
+  object: unknown,
+  webhook: string,
+  slice: TimeSlice,
+): Promise<unknown> {
   const operations = parsePatch(bytes);
   if (operations.length === 0) return undefined;
+  if (slice.isOver) await slice.end();
   if (object === null) {
     const reason = "attempted to modify the object, which is not supported for this operation";
     throw internalError(`admission webhook ${goQuote(webhook)} ${reason}`);

@@ -25,7 +25,7 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
   return async (previous, store) => {
     const { scope, options } = request;
     // The steps of a small object take less time than reading the clock between them.
-    const slice = areLong(sent, previous) ? new TimeSlice() : undefined;
+    let slice = areLong(sent, previous) ? new TimeSlice() : undefined;
     if (slice !== undefined) await slice.end();
     desired ??= dedupOwnerReferences(request, applyDefaults(request, sent, previous));
     if (slice?.isOver) await slice.end();
@@ -34,6 +34,8 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
     if (slice?.isOver) await slice.end();
     const mutating = runMutatingAdmission(request, tracked, previous);
     const mutated = mutating instanceof Promise ? await mutating : mutating;
+    // A webhook or policy may have made it long.
+    if (mutated !== tracked && areLong(mutated)) slice ??= new TimeSlice();
     const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
     if (slice?.isOver) await slice.end();
     if (options.checkEscalation !== undefined) await options.checkEscalation(scope, admitted, previous);

@@ -6,9 +6,14 @@ import { rootMembersMax, storedValuesMax, TooManyValuesError } from "./limits.ts
  */
 export function checkStoredValues(value: unknown, previous: unknown): void {
   checkRootMembers(value, previous);
-  if (countValues(value, storedValuesMax) <= storedValuesMax) return;
+  checkValues(value, previous, storedValuesMax);
+}
+
+/** Throws a `TooManyValuesError` for more than `max` values, when `previous` does not have as many. */
+export function checkValues(value: unknown, previous: unknown, max: number): void {
+  if (countValues(value, max) <= max) return;
   if (countValues(value, Number.POSITIVE_INFINITY) <= countValues(previous, Number.POSITIVE_INFINITY)) return;
-  throw new TooManyValuesError(storedValuesMax);
+  throw new TooManyValuesError(max);
 }
 
 /** Throws a `TooManyValuesError` for more than `rootMembersMax` members, when `previous` does not have as many. */

@@ -1,5 +1,6 @@
 /** Conversion webhooks that are unavailable, slow, or respond with invalid objects. */
 import t from "tap";
+import { rootMembersMax, valuesMax } from "../../../schema/value/limits.ts";
 import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
   type ConversionWebhookServer,
@@ -88,6 +89,19 @@ const invalidResponses: readonly (readonly [what: string, answer: WebhookRespond
     "another kind",
     making((made) => ({ ...made, kind: "Way" })),
     `${invalid} at index 0: invalid kind (expected Route, received Way)`,
+  ],
+  [
+    "more values than a request may have",
+    making((made) => ({ ...made, spec: { many: Array<number>(valuesMax).fill(1) } })),
+    `${invalid} at index 0: more than ${valuesMax} values`,
+  ],
+  [
+    "more members at its root than a request may have",
+    making((made) => ({
+      ...made,
+      ...Object.fromEntries(Array.from({ length: rootMembersMax }, (_, i) => [`m${i}`, 1])),
+    })),
+    `${invalid} at index 0: more than ${rootMembersMax} members at the root`,
   ],
   [
     "another name",

@@ -4,6 +4,8 @@ import type { JsonObject } from "../../../api/kind.ts";
 import { validateAnnotations, validateLabels } from "../../../api/meta/validation/object-meta.ts";
 import { stringifyExact } from "../../../schema/json/exact-numbers.ts";
 import { type FieldError, renderFieldError } from "../../../schema/validation/field-error.ts";
+import { checkRootMembers, checkValues } from "../../../schema/value/check-values.ts";
+import { type TooManyValuesError, valuesMax } from "../../../schema/value/limits.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { ConversionFailure } from "./conversion-metrics.ts";
 
@@ -109,6 +111,8 @@ export function validateConvertedObject(
   if (converted.kind !== original.kind) {
     throw invalidObject(`${at}: invalid kind (expected ${String(original.kind)}, received ${converted.kind})`);
   }
+  const tooMany = sizeError(original, converted);
+  if (tooMany !== undefined) throw invalidObject(`${at}: ${tooMany}`);
   const difference = metadataDifference(original, converted);
   if (difference !== undefined) throw invalidObject(`${many ? at : invalid}: ${difference}`);
   try {
@@ -116,6 +120,24 @@ export function validateConvertedObject(
   } catch (error) {
     throw invalidObject(`invalid metadata${many ? ` in object at index ${index}` : ""}: ${(error as Error).message}`);
   }
+}
+
+/** The bounds of a body, so that no webhook makes requests for objects slower than other clients can. */
+function sizeError(original: JsonObject, converted: JsonObject): string | undefined {
+  try {
+    const [before, after] = [contentOf(original), contentOf(converted)];
+    checkRootMembers(after, before);
+    checkValues(after, before, valuesMax);
+    return undefined;
+  } catch (error) {
+    return (error as TooManyValuesError).message;
+  }
+}
+
+/** What a webhook may change. */
+function contentOf(object: JsonObject): JsonObject {
+  const { labels, annotations }: JsonObject = isPlainObject(object.metadata) ? object.metadata : {};
+  return { ...object, metadata: { labels, annotations } };
 }
 
 const IMMUTABLE_METADATA = [

@@ -13,6 +13,7 @@ import type { Converter, JsonObject, Kind } from "../../../api/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { WebhookClient } from "../../../client/webhook/webhook-client.ts";
 import { stringifyExact } from "../../../schema/json/exact-numbers.ts";
+import { TimeSlice } from "../../../std/async/time-slice.ts";
 import { type RandomSource, randomUuid } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";
@@ -137,9 +138,13 @@ export class ConversionWebhook implements Converter {
     );
     const converted = parseConversionResponse(body, review, uid, batch.length);
     const count = batch.length;
-    return batch.map(({ object }, index) =>
-      validateConvertedObject(object.object, converted[index], apiVersion, { index, count }),
-    );
+    const slice = new TimeSlice();
+    const valid: JsonObject[] = [];
+    for (const [index, { object }] of batch.entries()) {
+      valid.push(validateConvertedObject(object.object, converted[index], apiVersion, { index, count }));
+      if (slice.isOver) await slice.end();
+    }
+    return valid;
   }
 }
 
