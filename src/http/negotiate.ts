@@ -35,21 +35,40 @@ export function parseMediaType(header: string): MediaType | undefined {
   return { type, params };
 }
 
-/** The clauses of an `Accept` header, highest weight first; without those of `q=0` and malformed ones. */
+interface Clause {
+  readonly media: MediaType;
+  readonly q: number;
+}
+
+/**
+ * The clauses of an `Accept` header, highest weight first; without malformed ones. As in Kubernetes a clause of `q=0`,
+ * or of a weight that is no number, is the last choice instead of none.
+ */
 export function parseAccept(header: string): readonly MediaType[] {
-  const clauses: { readonly media: MediaType; readonly q: number }[] = [];
+  const clauses: Clause[] = [];
   for (const part of splitOutsideQuotes(header, ",", CLAUSES_MAX)) {
     // Java's client sends `*; q=.2` for any type.
     const media = parseMediaType(part.replace(/^\s*\*\s*(?=;|$)/, "*/*"));
     if (media === undefined) continue;
     const { q, ...params } = media.params;
-    const weight = q === undefined ? 1 : Number(q);
-    if (Number.isNaN(weight) || weight <= 0) continue;
-    clauses.push({ media: { type: media.type, params }, q: Math.min(weight, 1) });
+    insert(clauses, { media: { type: media.type, params }, q: q === undefined ? 1 : Number(q) || 0 });
   }
-  // A stable sort keeps the client's order among equals.
-  clauses.sort((a, b) => b.q - a.q || wildcardRank(a.media.type) - wildcardRank(b.media.type));
   return clauses.map((clause) => clause.media);
+}
+
+/**
+ * Behind the clauses that it does not precede. By Kubernetes' comparison, which is no order: a specific type precedes a
+ * wildcard in front of it whatever their weights. The client's order decides among equals.
+ */
+function insert(clauses: Clause[], clause: Clause): void {
+  let index = clauses.length;
+  while (index > 0 && precedes(clause, clauses[index - 1]!)) index--;
+  clauses.splice(index, 0, clause);
+}
+
+function precedes(a: Clause, b: Clause): boolean {
+  if (a.q > b.q) return true;
+  return wildcardRank(a.media.type) < wildcardRank(b.media.type);
 }
 
 /**
