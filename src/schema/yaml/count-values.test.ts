@@ -60,3 +60,10 @@ t.test("countYamlValues() is never less than the values in the text", async (t) 
   ];
   for (const text of evasions) t.ok(countYamlValues(text, 65_536) >= (parsedValues(text) ?? 0), text);
 });
+
+t.test("countYamlValues() counts the items of a long line to the maximum and a little more", async (t) => {
+  for (const item of ["- ", "? ", "a: "]) {
+    const count = countYamlValues(item.repeat(200_000), 50_000);
+    t.ok(count > 50_000 && count < 50_100, `${item} ${count}`);
+  }
+});

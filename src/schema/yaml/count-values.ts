@@ -47,10 +47,12 @@ function countOutsideBlocks(text: string, max: number): number | undefined {
     if (QUOTE_OR_BRACKET.test(line)) {
       const bare = withoutQuoted(line);
       if (bare === undefined) return undefined;
-      count += BRACKET.test(bare) ? 1 + countIndicators(bare, max) : 1 + countItems(bare);
+      count += BRACKET.test(bare) ? 1 + countIndicators(bare, max) : 1 + countItems(bare, max);
       continue;
     }
-    count += 1 + countItems(line);
+    count += 1 + countItems(line, max);
+    // The expression takes memory for each dash.
+    if (count > max) break;
     const [, prefix = "", key] = BLOCK_HEADER.exec(line) ?? [];
     if (key !== undefined) outside = prefix.length;
   }
@@ -83,9 +85,11 @@ function withoutQuoted(line: string): string | undefined {
   return open === 0 ? bare + line.slice(from) : undefined;
 }
 
-/** Counts the items and keys that can begin in the line, besides the first key. */
-function countItems(line: string): number {
-  const count = line.match(ITEM)?.length ?? 0;
+/** Counts the items and keys that can begin in the line, besides the first key; to `max` and a little more. */
+function countItems(line: string, max: number): number {
+  let count = 0;
+  // A list of all matches of a long line would take thirty times its memory.
+  for (const _ of line.matchAll(ITEM)) if (++count > max + 1) return count;
   return count > 0 && KEY.test(line) ? count - 1 : count;
 }
 

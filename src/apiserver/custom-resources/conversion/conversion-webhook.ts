@@ -13,6 +13,7 @@ import type { Converter, JsonObject, Kind } from "../../../api/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { WebhookClient } from "../../../client/webhook/webhook-client.ts";
 import { stringifyExact } from "../../../schema/json/exact-numbers.ts";
+import { areLong } from "../../../schema/value/check-values.ts";
 import { TimeSlice } from "../../../std/async/time-slice.ts";
 import { type RandomSource, randomUuid } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
@@ -139,6 +140,8 @@ export class ConversionWebhook implements Converter {
     const converted = parseConversionResponse(body, review, uid, batch.length);
     const count = batch.length;
     const slice = new TimeSlice();
+    // To decode the response was a long step.
+    if (areLong(converted)) await slice.end();
     const valid: JsonObject[] = [];
     for (const [index, { object }] of batch.entries()) {
       valid.push(validateConvertedObject(object.object, converted[index], apiVersion, { index, count }));
