@@ -22,6 +22,8 @@ import { discardBody, isStreamed, writeBody } from "./write-body.ts";
 /** Has the bytes that could not be parsed as a request. */
 interface ClientError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
+  /** The position of the error in them. */
+  readonly bytesParsed?: number;
 }
 
 const REQUEST_LINE_BYTES_MAX = 8192;
@@ -44,12 +46,15 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
   const pipeline = new Pipeline();
   const rejected = new WeakSet<Duplex>();
   const responses = new WeakMap<Duplex, ServerResponse>();
+  /** The last request of which the headers have been read. */
+  const latest = new WeakMap<Duplex, IncomingMessage>();
   server.on("request", (incoming, outgoing) => {
     const { socket } = incoming;
     incoming.on("error", () => {});
     outgoing.on("error", () => {});
     // node:http reads on from a connection that is about to be closed.
     if (rejected.has(socket)) return;
+    latest.set(socket, incoming);
     const violation = findViolation(incoming);
     if (violation !== undefined) rejected.add(socket);
     pipeline.add(socket, async () => {
@@ -93,7 +98,9 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
     const response = responses.get(socket);
     // No second response can start in the middle of one.
     if (response?.headersSent === true && !response.writableFinished) socket.destroy();
-    else rejectMalformed(error, socket);
+    else if (latest.get(socket)?.complete === false) rejectMalformed(error, socket);
+    // After the requests before it: some clients send the body of a DELETE without its length.
+    else pipeline.add(socket, async () => rejectMalformed(error, socket));
   });
   return server;
 }
@@ -241,9 +248,12 @@ function endWithResponse(socket: Duplex, statusLine: string, headers: string, bo
 const METHOD_NOT_ALLOWED = "the server does not allow this method on the requested resource";
 
 /** Whether the bytes are a request with a method that node:http does not support. */
-function isUnknownMethod({ code, rawPacket }: ClientError): boolean {
+function isUnknownMethod({ code, rawPacket, bytesParsed = 0 }: ClientError): boolean {
   if (code !== "HPE_INVALID_METHOD" || rawPacket === undefined) return false;
-  return /^[A-Z]{1,32} \/\S* HTTP\/1\.[01]\r$/m.test(rawPacket.subarray(0, REQUEST_LINE_BYTES_MAX).toString("latin1"));
+  // Requests before it, and their bodies, may be in the same packet.
+  const start = rawPacket.lastIndexOf("\n", bytesParsed) + 1;
+  const line = rawPacket.subarray(start, start + REQUEST_LINE_BYTES_MAX).toString("latin1");
+  return /^[A-Z]{1,32} \/\S* HTTP\/1\.[01]\r\n/.test(line);
 }
 
 const errorResponses: Readonly<Record<string, readonly [string, string]>> = {
