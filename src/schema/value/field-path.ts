@@ -2,7 +2,7 @@
 
 /** `child("spec", "nodeName")` is `spec.nodeName`; an empty parent adds no dot. */
 export function child(parent: string, name: string): string {
-  return parent === "" ? shorten(name) : `${parent}.${shorten(name)}`;
+  return parent === "" ? name : `${parent}.${name}`;
 }
 
 export function index(parent: string, position: number): string {
@@ -10,14 +10,7 @@ export function index(parent: string, position: number): string {
 }
 
 export function key(parent: string, name: string): string {
-  return `${parent}[${shorten(name)}]`;
-}
-
-/** The longest name shown, in characters: a path may be repeated in an error several times. */
-const NAME_SHOWN_MAX = 16_384;
-
-function shorten(name: string): string {
-  return name.length > NAME_SHOWN_MAX ? `${name.slice(0, NAME_SHOWN_MAX)}...` : name;
+  return `${parent}[${name}]`;
 }
 
 /** Joins steps to a path: names become `.name`, numbers `[n]`. */
