@@ -150,10 +150,9 @@ function groupNameOf({ info }: RequestContext): GroupName {
 function rulesReviewStatus(authorizer: Authorizer, user: UserInfo, namespace: string, groupName: GroupName) {
   const found: UserRules = authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
   const rules = firstRules(found.rules);
-  const cut = `only the first ${rules.length} of ${found.rules.length} rules are listed`;
-  const errors = [found.error, rules.length < found.rules.length ? cut : undefined].filter(
-    (text) => text !== undefined,
-  );
+  const isCut = rules.length < found.rules.length;
+  const errors = found.error === undefined ? [] : [found.error];
+  if (isCut) errors.push(`only the first ${rules.length} of ${found.rules.length} rules are listed`);
   const forPaths = rules.filter((rule) => (rule.nonResourceURLs ?? []).length > 0);
   const forResources = rules.filter((rule) => (rule.nonResourceURLs ?? []).length === 0);
   return {
@@ -162,7 +161,7 @@ function rulesReviewStatus(authorizer: Authorizer, user: UserInfo, namespace: st
       ...(rule.apiGroups === undefined ? {} : { apiGroups: rule.apiGroups.map(groupName) }),
     })),
     nonResourceRules: forPaths.map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
-    incomplete: found.incomplete || rules.length < found.rules.length,
+    incomplete: found.incomplete || isCut,
     ...(errors.length === 0 ? {} : { evaluationError: errors.join("; ") }),
   };
 }

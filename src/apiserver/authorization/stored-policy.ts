@@ -11,6 +11,7 @@ import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import type { RuleSource } from "../../auth/authz/rbac/rbac.ts";
 import { SubjectRules } from "../../auth/authz/rbac/subject-rules.ts";
 import type { Registries } from "../../registry/registries.ts";
+import { runInSlices, runSteps, type Steps } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { CachedObject } from "../../storage/watch/watch-event.ts";
 
@@ -38,17 +39,15 @@ export function createStoredPolicy(registries: Registries): StoredPolicy {
   let following: Promise<void> | undefined;
   const followInSlices = async (): Promise<void> => {
     const slice = new TimeSlice();
-    for (const follower of followers) {
-      for (follower.follow(slice); follower.isBehind; follower.follow(slice)) await slice.end();
-    }
+    for (const follower of followers) await runInSlices(follower.follow(), slice);
   };
   return {
     grantsFor(user, namespace) {
-      for (const follower of followers) follower.follow();
+      for (const follower of followers) if (follower.isBehind) runSteps(follower.follow());
       return rules.grantsFor(user, namespace);
     },
     prepare() {
-      if (!followers.some(({ isBehind }) => isBehind)) return undefined;
+      if (!followers.some(({ isBehind }) => isBehind)) return following;
       following ??= followInSlices().finally(() => {
         following = undefined;
       });
@@ -86,21 +85,24 @@ class Follower<T extends ApiObject> {
     return this.#registries.of(this.#kind).cache.changes !== this.#seenChanges;
   }
 
-  /** With a slice, the rest is left for the next call when the slice is over; each call follows one change at least. */
-  follow(slice?: TimeSlice): void {
-    if (!this.isBehind) return;
+  /** A step for each change. Begins again when the cache has changed between two steps. */
+  *follow(): Steps<void> {
+    while (this.isBehind) yield* this.#followList();
+  }
+
+  *#followList(): Steps<void> {
     const { cache, objects } = this.#registries.of(this.#kind);
     const { changes } = cache;
     const { items } = cache.list(objects.prefix());
-    let followed = 0;
     for (const item of items) {
       const previous = this.#known.get(item.key);
       if (previous?.item === item) continue;
-      if (followed++ > 0 && slice?.isOver === true) return;
       const { object } = item;
       if (previous !== undefined) this.#changes.delete(previous.object);
       this.#known.set(item.key, { item, object });
       this.#changes.put(object);
+      yield;
+      if (this.#registries.of(this.#kind).cache.changes !== changes) return;
     }
     if (this.#known.size > items.length) this.#dropMissing(new Set(items.map(({ key }) => key)));
     // Not before: an object that cannot be decoded fails each request, instead of leaving older rules in effect.
