@@ -128,13 +128,13 @@ async function mutate(
   const slice = new TimeSlice();
   const patched = await applyWebhookPatch(patch, object, webhook.definition.name, slice);
   if (patched === undefined || deepEqual(patched, object)) return undefined;
-  if (slice.isOver) await slice.end();
+  await slice.yield();
   try {
     const decoded = decodeJson(resource, patched);
-    if (slice.isOver) await slice.end();
+    await slice.yield();
     const next = await convertObject(decoded, resource, requested, request.signal);
     const changed = !semanticEqual(requested.schema, request.object, next);
-    if (slice.isOver) await slice.end();
+    await slice.yield();
     return { object: next, changed };
   } catch (error) {
     throw internalError((error as Error).message, error);

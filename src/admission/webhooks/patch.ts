@@ -17,7 +17,7 @@ export async function applyWebhookPatch(
 ): Promise<unknown> {
   const operations = parsePatch(bytes);
   if (operations.length === 0) return undefined;
-  if (slice.isOver) await slice.end();
+  await slice.yield();
   if (object === null) {
     const reason = "attempted to modify the object, which is not supported for this operation";
     throw internalError(`admission webhook ${goQuote(webhook)} ${reason}`);

@@ -41,7 +41,7 @@ export interface ResponseOptions {
   readonly table: Omit<TableOptions, "metaVersion" | "headers">;
   /** Set when the response is recorded. */
   readonly audit?: RequestAudit | undefined;
-  /** Encodes the objects without them. */
+  /** Whether objects are encoded without their managed fields. */
   readonly omitManagedFields?: boolean;
 }
 

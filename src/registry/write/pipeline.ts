@@ -35,7 +35,7 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
     const mutating = runMutatingAdmission(request, tracked, previous);
     const mutated = mutating instanceof Promise ? await mutating : mutating;
     // A webhook or policy may have made it long.
-    if (mutated !== tracked && areLong(mutated)) slice ??= new TimeSlice();
+    if (slice === undefined && mutated !== tracked && areLong(mutated)) slice = new TimeSlice();
     const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
     if (slice?.isOver) await slice.end();
     if (options.checkEscalation !== undefined) await options.checkEscalation(scope, admitted, previous);

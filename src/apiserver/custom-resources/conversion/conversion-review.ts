@@ -5,7 +5,7 @@ import { validateAnnotations, validateLabels } from "../../../api/meta/validatio
 import { stringifyExact } from "../../../schema/json/exact-numbers.ts";
 import { type FieldError, renderFieldError } from "../../../schema/validation/field-error.ts";
 import { checkRootMembers, checkValues } from "../../../schema/value/check-values.ts";
-import { type TooManyValuesError, valuesMax } from "../../../schema/value/limits.ts";
+import { valuesMax } from "../../../schema/value/limits.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { ConversionFailure } from "./conversion-metrics.ts";
 
@@ -111,8 +111,11 @@ export function validateConvertedObject(
   if (converted.kind !== original.kind) {
     throw invalidObject(`${at}: invalid kind (expected ${String(original.kind)}, received ${converted.kind})`);
   }
-  const tooMany = sizeError(original, converted);
-  if (tooMany !== undefined) throw invalidObject(`${at}: ${tooMany}`);
+  try {
+    checkSize(original, converted);
+  } catch (error) {
+    throw invalidObject(`${at}: ${(error as Error).message}`);
+  }
   const difference = metadataDifference(original, converted);
   if (difference !== undefined) throw invalidObject(`${many ? at : invalid}: ${difference}`);
   try {
@@ -122,16 +125,14 @@ export function validateConvertedObject(
   }
 }
 
-/** The bounds of a body, so that no webhook makes requests for objects slower than other clients can. */
-function sizeError(original: JsonObject, converted: JsonObject): string | undefined {
-  try {
-    const [before, after] = [contentOf(original), contentOf(converted)];
-    checkRootMembers(after, before);
-    checkValues(after, before, valuesMax);
-    return undefined;
-  } catch (error) {
-    return (error as TooManyValuesError).message;
-  }
+/**
+ * The bounds of a body, so that no webhook makes requests for objects slower than other clients can. Throws a
+ * `TooManyValuesError`.
+ */
+function checkSize(original: JsonObject, converted: JsonObject): void {
+  const [before, after] = [contentOf(original), contentOf(converted)];
+  checkRootMembers(after, before);
+  checkValues(after, before, valuesMax);
 }
 
 /** What a webhook may change. */

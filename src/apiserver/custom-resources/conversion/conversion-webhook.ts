@@ -145,7 +145,7 @@ export class ConversionWebhook implements Converter {
     const valid: JsonObject[] = [];
     for (const [index, { object }] of batch.entries()) {
       valid.push(validateConvertedObject(object.object, converted[index], apiVersion, { index, count }));
-      if (slice.isOver) await slice.end();
+      await slice.yield();
     }
     return valid;
   }
