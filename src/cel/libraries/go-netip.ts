@@ -1,9 +1,10 @@
-/** Why Go's `net/netip` refuses a text as an address, in its words. */
+/** The errors of Go's `net/netip` for malformed addresses. */
+import { goQuote } from "../../schema/value/go-quote.ts";
 
 /** Undefined for a valid address. */
 export function addressError(text: string): string | undefined {
   const reason = reasonOf(text);
-  return reason === undefined ? undefined : `ParseAddr(${JSON.stringify(text)}): ${reason}`;
+  return reason === undefined ? undefined : `ParseAddr(${goQuote(text)}): ${reason}`;
 }
 
 function reasonOf(text: string): string | undefined {
@@ -86,5 +87,5 @@ function ipv6Error(text: string): string | undefined {
 }
 
 function at(reason: string, rest: string): string {
-  return `${reason} (at ${JSON.stringify(rest)})`;
+  return `${reason} (at ${goQuote(rest)})`;
 }

@@ -1,4 +1,5 @@
 /** Parses absolute URLs and absolute paths as Go's `net/url` does, with its messages. */
+import { goQuote } from "../../schema/value/go-quote.ts";
 
 export interface GoUrl {
   readonly scheme: string;
@@ -14,7 +15,7 @@ export interface GoUrl {
 /** The error of a text as a request URI; undefined when it is valid. */
 export function checkRequestUri(text: string): string | undefined {
   const parsed = parse(text, true);
-  return typeof parsed === "string" ? `parse ${JSON.stringify(text)}: ${parsed}` : undefined;
+  return typeof parsed === "string" ? `parse ${goQuote(text)}: ${parsed}` : undefined;
 }
 
 /** Requires text that `checkRequestUri` accepts. */
@@ -77,18 +78,18 @@ function checkHost(host: string): string | undefined {
 }
 
 function checkPort(port: string): string | undefined {
-  return /^(?::\d*)?$/.test(port) ? undefined : `invalid port ${JSON.stringify(port)} after host`;
+  return /^(?::\d*)?$/.test(port) ? undefined : `invalid port ${goQuote(port)} after host`;
 }
 
 function checkHostCharacters(host: string): string | undefined {
   const letter = /[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%\u0080-\u{10ffff}]/u.exec(host)?.[0];
-  if (letter !== undefined) return `invalid character ${JSON.stringify(letter)} in host name`;
+  if (letter !== undefined) return `invalid character ${goQuote(letter)} in host name`;
   return checkEscapes(host);
 }
 
 function checkEscapes(text: string): string | undefined {
   const broken = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text)?.[0];
-  return broken === undefined ? undefined : `invalid URL escape ${JSON.stringify(broken)}`;
+  return broken === undefined ? undefined : `invalid URL escape ${goQuote(broken)}`;
 }
 
 /** Without the brackets of IPv6 and without the port. */

@@ -1,4 +1,5 @@
 /** `ip('10.0.0.1')` and `cidr('10.0.0.0/8')`, parsed strictly. */
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { addressBits, formatIp, type IpFamily, parseIp } from "../../std/net/ip.ts";
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { boolType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
@@ -74,11 +75,11 @@ class CidrValue extends Opaque {
 function parseStrictIp(text: string): IpValue | string {
   const error = addressError(text);
   if (error !== undefined) {
-    return `IP Address ${JSON.stringify(text)} parse error during conversion from string: ${error}`;
+    return `IP Address ${goQuote(text)} parse error during conversion from string: ${error}`;
   }
   const ip = parseIp(text);
-  if (ip === undefined) return `IP address ${JSON.stringify(text)} with zone value is not allowed`;
-  if (ip.notation === "mapped") return `IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`;
+  if (ip === undefined) return `IP address ${goQuote(text)} with zone value is not allowed`;
+  if (ip.notation === "mapped") return `IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`;
   return new IpValue(ip.family, ip.value);
 }
 
@@ -94,17 +95,17 @@ function parseStrictCidr(text: string): CidrValue | string {
   const ip = parseIp(address);
   if (ip === undefined) return prefixError(text, "IPv6 zones cannot be present in a prefix");
   if (!/^(?:0|[1-9]\d*)$/.test(bits) || !Number.isSafeInteger(Number(bits))) {
-    return prefixError(text, `bad bits after slash: ${JSON.stringify(bits)}`);
+    return prefixError(text, `bad bits after slash: ${goQuote(bits)}`);
   }
   const mapped = ip.notation === "mapped";
   if (Number(bits) > addressBits(mapped ? "IPv6" : ip.family)) return prefixError(text, "prefix length out of range");
-  if (mapped) return `${cidrErrorPrefix}IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`;
+  if (mapped) return `${cidrErrorPrefix}IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`;
   return new CidrValue(new IpValue(ip.family, ip.value), Number(bits));
 }
 
 /** The prefix appears twice in Kubernetes' messages too. */
 function prefixError(text: string, reason: string): string {
-  return `${cidrErrorPrefix}${cidrErrorPrefix}netip.ParsePrefix(${JSON.stringify(text)}): ${reason}`;
+  return `${cidrErrorPrefix}${cidrErrorPrefix}netip.ParsePrefix(${goQuote(text)}): ${reason}`;
 }
 
 function toIp(text: string): IpValue {

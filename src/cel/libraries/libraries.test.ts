@@ -191,6 +191,11 @@ t.test("ip() and cidr() fail with the messages of Go's netip", (t) => {
     ["::10.0.0.256", "IPv4 field has value >255"],
   ];
   const conversion = "parse error during conversion from string:";
+  t.equal(
+    evaluate("ip('\\x01').family() == 4"),
+    `failed: IP Address "\\x01" ${conversion} ParseAddr("\\x01"): unable to parse IP`,
+    "quoted as in Go",
+  );
   for (const [address, reason] of addresses) {
     const quoted = JSON.stringify(address);
     const message = `IP Address ${quoted} ${conversion} ParseAddr(${quoted}): ${reason}`;
