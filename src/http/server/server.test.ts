@@ -262,18 +262,6 @@ t.test("listen() responds to malformed requests with 400 and keeps serving", asy
   t.match(await requestHttp1(listener.port, "/echo", { secure: false }), { status: 200 });
 });
 
-t.test("listen() responds to a request before it rejects what follows, and at once to a malformed body", async (t) => {
-  const { listener } = await serve(t, { tls: undefined });
-  const body = '{"kind":"DeleteOptions"}';
-  const text = await raw(listener.port, `DELETE /echo HTTP/1.1\r\nHost: x\r\n\r\n${body}`);
-  t.match(text, /^HTTP\/1\.1 200 .*HTTP\/1\.1 400 /s);
-  const unknown = `GET /echo HTTP/1.1\r\nHost: x\r\n\r\nFOO / HTTP/1.1\r\nHost: x\r\n\r\n`;
-  t.match(await raw(listener.port, unknown), /^HTTP\/1\.1 200 .*HTTP\/1\.1 405 /s);
-  const chunked = "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
-  t.match(await raw(listener.port, chunked), /^HTTP\/1\.1 400 /);
-  t.match(await raw(listener.port, `GET /echo HTTP/1.1\r\nHost: x\r\n\r\n${chunked}`), /HTTP\/1\.1 400 /);
-});
-
 t.test("listen() responds to malformed HTTP/2 requests with 400 and refuses oversized headers", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);
