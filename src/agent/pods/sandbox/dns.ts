@@ -62,12 +62,12 @@ export function makePodDns(pod: Pod, settings: DnsSettings): PodDns {
 }
 
 function chooseBaseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarning[]): Resolver {
-  const host = settings.ownAddresses === undefined ? parseResolvConf(settings.resolvConf) : undefined;
-  const fallback = host ?? makeLoopbackResolver(settings.ownAddresses ?? []);
+  const { ownAddresses } = settings;
+  const host = ownAddresses === undefined ? parseResolvConf(settings.resolvConf) : makeLoopbackResolver(ownAddresses);
   const policy = pod.spec?.dnsPolicy ?? "ClusterFirst";
   if (policy === "None") return { servers: [], searches: [], options: [] };
   const cluster = policy === "ClusterFirstWithHostNet" || (policy === "ClusterFirst" && pod.spec?.hostNetwork !== true);
-  if (!cluster) return fallback;
+  if (!cluster) return host;
   if (settings.clusterDns.length === 0) {
     warnings.push({
       reason: "MissingClusterDNS",
@@ -75,11 +75,12 @@ function chooseBaseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarnin
         `pod: "${podFullName(pod)}". svclet does not have ClusterDNS IP configured and cannot create Pod using ` +
         '"ClusterFirst" policy. Falling back to "Default" policy.',
     });
-    return fallback;
+    return host;
   }
   const domain = settings.clusterDomain;
   const own = domain === "" ? [] : [`${podNamespace(pod)}.svc.${domain}`, `svc.${domain}`, domain];
-  return { servers: settings.clusterDns, searches: unique([...own, ...(host?.searches ?? [])]), options: ["ndots:5"] };
+  const searches = ownAddresses === undefined ? host.searches : [];
+  return { servers: settings.clusterDns, searches: unique([...own, ...searches]), options: ["ndots:5"] };
 }
 
 function makeLoopbackResolver(addresses: readonly string[]): Resolver {
