@@ -69,3 +69,55 @@ t.test("scores count defaults for containers without requests", async (t) => {
   });
   t.same([milliCpu, memory], [1100, 400 * MIB]);
 });
+
+t.test("a default counts only where neither spec nor status has the resource", async (t) => {
+  const status = (resources: Readonly<Record<string, string>>, allocated: Readonly<Record<string, string>> = {}) => ({
+    name: "a",
+    ready: true,
+    restartCount: 0,
+    image: "",
+    imageID: "",
+    resources: { requests: resources },
+    allocatedResources: allocated,
+  });
+  const infeasible = [{ type: "PodResizePending", status: "True", reason: "Infeasible" }];
+  const spec = { cpu: "50m" };
+  const cases: readonly (readonly [string, Pod, readonly [number, number]])[] = [
+    ["zero is a request", { spec: { containers: [container("a", { cpu: "0", memory: "0" })] } }, [0, 0]],
+    [
+      "the status of the container has a small request",
+      { spec: { containers: [container("a", spec)] }, status: { containerStatuses: [status({ memory: "1Mi" })] } },
+      [50, MIB],
+    ],
+    [
+      "a small amount is allocated",
+      { spec: { containers: [container("a", spec)] }, status: { containerStatuses: [status({}, { memory: "2Mi" })] } },
+      [50, 2 * MIB],
+    ],
+    [
+      "an infeasible resize leaves only the status",
+      {
+        spec: { containers: [container("a", spec)] },
+        status: { containerStatuses: [status({ memory: "1Mi" })], conditions: infeasible },
+      },
+      [100, MIB],
+    ],
+    [
+      "the status of an init container that ends does not count",
+      {
+        spec: { containers: [container("b", { cpu: "1m", memory: "1" })], initContainers: [container("a", spec)] },
+        status: { initContainerStatuses: [status({ memory: "1Mi" })] },
+      },
+      [50, 200 * MIB],
+    ],
+    [
+      "a request of the pod replaces defaults, also zero",
+      { spec: { containers: [container("a", {})], resources: { requests: { cpu: "0" } } } },
+      [0, 200 * MIB],
+    ],
+  ];
+  for (const [title, pod, expected] of cases) {
+    const { milliCpu, memory } = nonZeroRequests(pod);
+    t.same([milliCpu, memory], expected, title);
+  }
+});

@@ -3,9 +3,12 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ResourceList } from "../../api/core/resources/schema.ts";
 import { Resources } from "./resources.ts";
 
-/** What scores assume for a container that requests none: a tenth of a core and 200 MiB. */
-const DEFAULT_MILLI_CPU = 100;
-const DEFAULT_MEMORY = 200 * 1024 * 1024;
+/** What scores assume for a container that has no request, not even zero: a tenth of a core and 200 MiB. */
+const DEFAULTS: ReadonlyMap<string, number> = new Map([
+  ["cpu", 100],
+  ["memory", 200 * 1024 * 1024],
+]);
+const NO_DEFAULTS: ReadonlyMap<string, number> = new Map();
 
 type Container = NonNullable<Pod["spec"]>["containers"][number];
 type ContainerStatus = NonNullable<NonNullable<Pod["status"]>["containerStatuses"]>[number];
@@ -15,12 +18,12 @@ type ContainerStatus = NonNullable<NonNullable<Pod["status"]>["containerStatuses
  * before it, whichever is larger. While a container is resized, the larger of its old and new requests counts.
  */
 export function podRequests(pod: Pod): Resources {
-  return scheduledRequests(pod, false);
+  return scheduledRequests(pod, NO_DEFAULTS);
 }
 
 /** The same with defaults for CPU and memory that containers do not request, which only scores use. */
 export function nonZeroRequests(pod: Pod): Resources {
-  return scheduledRequests(pod, true);
+  return scheduledRequests(pod, DEFAULTS);
 }
 
 /** Of the specification alone, without what a resize has allocated. */
@@ -40,21 +43,19 @@ export function specLimits(pod: Pod): Resources {
   return total;
 }
 
-function scheduledRequests(pod: Pod, withDefaults: boolean): Resources {
-  const level = Resources.of(podLevelRequests(pod));
+function scheduledRequests(pod: Pod, defaults: ReadonlyMap<string, number>): Resources {
   const statuses = new Map<string, ContainerStatus>();
   for (const status of [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])]) {
     statuses.set(status.name, status);
   }
   const infeasible = isResizeInfeasible(pod);
-  const requestsOf = (container: Container, isLongRunning: boolean): Resources => {
+  const total = aggregate(pod, (container, isLongRunning) => {
     const status = isLongRunning ? statuses.get(container.name) : undefined;
-    const requests = containerRequests(container, status, infeasible);
-    if (withDefaults) applyDefaults(requests, container, level);
-    return requests;
-  };
-  const total = aggregate(pod, requestsOf);
-  for (const name of level.names()) total.set(name, level.get(name));
+    return containerRequests(container, status, infeasible, defaults);
+  });
+  const level = podLevelRequests(pod);
+  const amounts = Resources.of(level);
+  for (const name of Object.keys(level)) total.set(name, amounts.get(name));
   total.add(Resources.of(pod.spec?.overhead));
   return total;
 }
@@ -87,24 +88,24 @@ function podLevelRequests(pod: Pod): ResourceList {
   );
 }
 
-function containerRequests(container: Container, status: ContainerStatus | undefined, infeasible: boolean): Resources {
-  const requests = Resources.of(container.resources?.requests);
-  if (status?.resources === undefined) return requests;
-  const actual = Resources.of(status.resources.requests);
-  actual.raise(Resources.of(status.allocatedResources));
-  if (!infeasible) actual.raise(requests);
-  return actual;
+function containerRequests(
+  { resources }: Container,
+  status: ContainerStatus | undefined,
+  infeasible: boolean,
+  defaults: ReadonlyMap<string, number>,
+): Resources {
+  const actual = status?.resources === undefined ? [] : [status.resources.requests, status.allocatedResources];
+  const lists = actual.length > 0 && infeasible ? actual : [resources?.requests, ...actual];
+  const requests = new Resources();
+  for (const list of lists) requests.raise(Resources.of(list));
+  for (const [name, amount] of defaults) {
+    if (lists.every((list) => list?.[name] === undefined)) requests.set(name, amount);
+  }
+  return requests;
 }
 
 function isResizeInfeasible(pod: Pod): boolean {
   return (pod.status?.conditions ?? []).some(
     ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
   );
-}
-
-function applyDefaults(requests: Resources, container: Container, level: Resources): void {
-  const given = container.resources?.requests;
-  if (given?.cpu === undefined && level.milliCpu === 0)
-    requests.milliCpu = Math.max(requests.milliCpu, DEFAULT_MILLI_CPU);
-  if (given?.memory === undefined && level.memory === 0) requests.memory = Math.max(requests.memory, DEFAULT_MEMORY);
 }
