@@ -1,6 +1,7 @@
 /** `/containerLogs/{namespace}/{pod}/{container}`, with Kubernetes' options and errors. */
+import { decodeLogQuery, type LogQuery, OptionError, validateLogQuery } from "../../api/core/pod/log-options.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { bytesResponse, textResponse } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { LogChanges } from "../logs/log-changes.ts";
 import { type LogOptions, type LogSource, readLog } from "../logs/log-reader.ts";
@@ -40,11 +41,11 @@ export async function serveContainerLogs(
   // The route has no media type: it matches no range but `*/*`.
   if (!accepts(request.headers.accept, "")) return notAcceptable("");
   try {
-    const query = new URLSearchParams(request.query);
-    const options = parseLogOptions(query, clock, splitLogs);
+    const query = parseQuery(request.query, splitLogs);
+    const options = toLogOptions(query, clock);
     const worker = pods.find(namespace, pod);
     if (worker === undefined) throw new LogError(404, `pod ${JSON.stringify(pod)} does not exist`);
-    const found = findContainer(worker, container, parseFlag(query, "previous"));
+    const found = findContainer(worker, container, query.previous);
     const source = {
       path: found.logPath,
       clock,
@@ -53,7 +54,8 @@ export async function serveContainerLogs(
       signal: request.signal,
       running: () => worker.observation.containers.some((each) => each.id === found.id && each.state === "running"),
     };
-    return bytesResponse(200, "text/plain", readExistingLog(source, options, `${pods.runtimeName}://${found.id}`));
+    // As kubelet's, without a media type.
+    return { status: 200, headers: {}, body: readExistingLog(source, options, `${pods.runtimeName}://${found.id}`) };
   } catch (error) {
     if (error instanceof LogError) return textResponse(error.status, error.message);
     throw error;
@@ -110,70 +112,57 @@ const pullMessages: Readonly<Record<string, string>> = {
 };
 
 const STREAMS: Readonly<Record<string, LogOptions["stream"]>> = { All: undefined, Stdout: "stdout", Stderr: "stderr" };
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/;
-
-function undecodable(): LogError {
-  return new LogError(400, '{"message": "Unable to decode query."}');
-}
 
 /** Throws Kubernetes' 400 for values that cannot be decoded, and its 422 for those that are out of range. */
-export function parseLogOptions(query: URLSearchParams, clock: Clock, splitLogs: boolean): LogOptions {
-  const sinceSeconds = parseInteger(query, "sinceSeconds");
-  const sinceMs = parseTime(query.get("sinceTime"));
-  const limitBytes = parseInteger(query, "limitBytes");
-  const tailLines = parseTailLines(query);
-  const stream = query.get("stream");
-  const invalid =
-    (sinceSeconds !== undefined && sinceMs !== undefined) ||
-    (sinceSeconds ?? 1) < 1 ||
-    (limitBytes ?? 1) < 1 ||
-    (tailLines ?? 0) < 0 ||
-    (stream !== null && !Object.hasOwn(STREAMS, stream)) ||
-    (stream !== null && stream !== "All" && tailLines !== undefined);
-  if (invalid) throw new LogError(422, '{"message": "Invalid request."}');
-  if (stream !== null && stream !== "All" && !splitLogs) {
+function parseQuery(text: string, splitLogs: boolean): LogQuery {
+  const query = decodeQuery(renameTail(new URLSearchParams(text)));
+  if (validateLogQuery(query).length > 0) throw new LogError(422, '{"message": "Invalid request."}');
+  const { stream = "All" } = query;
+  if (stream !== "All" && !splitLogs) {
     throw new LogError(
       400,
       `unable to return the given log stream: ${JSON.stringify(stream)}. ` +
         "Please enable PodLogsQuerySplitStreams feature gate in kubelet",
     );
   }
-  return {
-    follow: parseFlag(query, "follow"),
-    timestamps: parseFlag(query, "timestamps"),
-    stream: STREAMS[stream ?? "All"],
-    tailLines,
-    since: sinceSeconds === undefined ? sinceMs : clock.now() - sinceSeconds * 1000,
-    limitBytes,
-  };
+  return query;
+}
+
+function decodeQuery(query: URLSearchParams): LogQuery {
+  try {
+    return decodeLogQuery(query);
+  } catch (error) {
+    if (error instanceof OptionError) throw new LogError(400, '{"message": "Unable to decode query."}');
+    throw error;
+  }
 }
 
 /** `tail` is an older name that wins over `tailLines`; `tail=all` sets no limit. */
-function parseTailLines(query: URLSearchParams): number | undefined {
+function renameTail(query: URLSearchParams): URLSearchParams {
   const tail = query.get("tail") ?? "";
-  if (tail === "all") return undefined;
-  return parseInteger(query, tail === "" ? "tailLines" : "tail");
+  if (tail === "all") query.delete("tailLines");
+  else if (tail !== "") query.set("tailLines", tail);
+  return query;
 }
 
-/** Only `false` and `0` are false. */
-function parseFlag(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name)?.toLowerCase();
-  return value !== undefined && value !== "false" && value !== "0";
+function toLogOptions(query: LogQuery, clock: Clock): LogOptions {
+  const { follow, timestamps, stream = "All", tailLines, limitBytes, sinceSeconds, sinceTime } = query;
+  const sinceMs = sinceTime === undefined ? undefined : sinceTime.seconds * 1000 + sinceTime.nanos / 1e6;
+  return {
+    follow,
+    timestamps,
+    stream: STREAMS[stream],
+    tailLines: toNumber(tailLines),
+    since: sinceSeconds === undefined ? sinceMs : clock.now() - toMilliseconds(sinceSeconds),
+    limitBytes: toNumber(limitBytes),
+  };
 }
 
-/** A signed 64-bit integer, as Go's `strconv.ParseInt` reads it. */
-function parseInteger(query: URLSearchParams, name: string): number | undefined {
-  const text = query.get(name);
-  if (text === null) return undefined;
-  if (!/^[-+]?\d{1,30}$/.test(text)) throw undecodable();
-  const value = BigInt(text.replace("+", ""));
-  if (BigInt.asIntN(64, value) !== value) throw undecodable();
-  return Number(value);
+/** As Go's `time.Duration`, whose 64 bits of nanoseconds wrap. */
+function toMilliseconds(seconds: bigint): number {
+  return Number(BigInt.asIntN(64, seconds * 1_000_000_000n)) / 1e6;
 }
 
-function parseTime(text: string | null): number | undefined {
-  if (text === null || text === "" || text === "null") return undefined;
-  const value = RFC_3339.test(text) ? Date.parse(text.replace(",", ".")) : Number.NaN;
-  if (Number.isNaN(value)) throw undecodable();
-  return value;
+function toNumber(value: bigint | undefined): number | undefined {
+  return value === undefined ? undefined : Number(value);
 }

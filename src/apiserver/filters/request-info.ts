@@ -42,8 +42,9 @@ class ReceivedRequest implements RequestContext {
   }
 }
 
-/** Headers of the handler take precedence. */
+/** Headers of the handler take precedence. A connection that switches protocols, or would have, gets no others. */
 function addHeaders(response: HttpResponse, { warnings, responseHeaders }: ReceivedRequest): HttpResponse {
+  if (response.status === 101 || response.asReceived === true) return response;
   const headers: Record<string, string | readonly string[]> = { ...responseHeaders, ...response.headers };
   if (warnings.length > 0) headers.warning = warningHeaders(warnings);
   return { ...response, headers };

@@ -70,7 +70,7 @@ t.test("pods/log forwards the options with the server's client certificate", asy
   await pod(["c"], "n1");
   const answer = await server.send(`GET ${LOG}?tailLines=3&timestamps=true&follow=false&pretty=true`);
   t.match(answer, { status: 200, text: "hello\n", headers: { "content-type": "text/plain" } });
-  t.match(seen, [/^\/containerLogs\/default\/web\/c\?timestamps=true&tailLines=3 [12]$/]);
+  t.match(seen, [/^\/containerLogs\/default\/web\/c\?tailLines=3&timestamps=true [12]$/]);
 });
 
 t.test("pods/log returns the agent's error message", async (t) => {
@@ -107,6 +107,50 @@ t.test("pods/log requires a container name and valid numbers", async (t) => {
   );
   t.equal((await server.send(`GET ${LOG}?container=a&limitBytes=x`)).status, 400);
   t.equal((await server.send(`GET ${LOG}?container=a&sinceTime=x`)).status, 400);
+});
+
+t.test(
+  "pods/log reads the options before the pod, and sends them to the agent in whole seconds and sorted",
+  async (t) => {
+    const seen: string[] = [];
+    const { server, pod } = await startCluster(t, async (request) => {
+      seen.push(request.query);
+      return textResponse(200, "");
+    });
+    await pod(["c"], "n1");
+    const none = LOG.replace("web", "none");
+    t.equal((await server.send(`GET ${none}?tailLines=x`)).status, 400);
+    t.equal((await server.send(`GET ${none}?tailLines=-1`)).status, 422);
+    t.equal((await server.send(`GET ${none}`)).status, 404);
+    const sent =
+      "timestamps=1&sinceTime=2020-01-01T02:00:00.9%2B01:00&previous=FALSE&limitBytes=9223372036854775807&follow=0";
+    t.equal((await server.send(`GET ${LOG}?${sent}`)).status, 200);
+    t.equal((await server.send(`GET ${LOG}?sinceTime=`)).status, 200);
+    const time = (text: string): string => `sinceTime=${encodeURIComponent(text)}`;
+    t.same(seen, [
+      `limitBytes=9223372036854775807&${time("2020-01-01T01:00:00Z")}&timestamps=true`,
+      time("0001-01-01T00:00:00Z"),
+    ]);
+  },
+);
+
+t.test("pods/log is served to clients that accept a type of objects", async (t) => {
+  const { server, pod } = await startCluster(t, async () => textResponse(200, "x"));
+  await pod(["c"], "n1");
+  const types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+  for (const [accept, status, message] of [
+    ["*/*", 200, ""],
+    ["application/json", 200, ""],
+    ["application/yaml", 200, ""],
+    ["application/vnd.kubernetes.protobuf", 200, ""],
+    ["text/plain, */*", 200, ""],
+    ["text/plain", 406, `only the following media types are accepted: ${types}`],
+    ["text/html", 406, `406: Not Acceptable\n\nAvailable representations: text/plain, ${types}`],
+  ] as const) {
+    const answer = await server.send(`GET ${LOG}`, { headers: { accept } });
+    t.equal(answer.status, status, accept);
+    if (status === 406) t.equal(answer.json.message, message, accept);
+  }
 });
 
 t.test("pods/log of a pod without a node is empty; an unreachable agent gets 500", async (t) => {

@@ -1,28 +1,19 @@
 /** `pods/log`: forwards the request to the agent of the pod's node. */
 import { Readable } from "node:stream";
 import type { Node } from "../../api/core/node/schema.ts";
+import { decodeLogQuery, type LogQuery, OptionError, validateLogQuery } from "../../api/core/pod/log-options.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { badRequest, invalid, notFound, StatusError } from "../../api/status.ts";
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { isWebSocketRequest } from "../../http/websocket/handshake.ts";
 import { get } from "../../registry/get.ts";
 import type { Registry } from "../../registry/registry.ts";
-import {
-  type FieldError,
-  forbiddenField,
-  invalidField,
-  notSupported,
-  renderFieldError,
-} from "../../schema/validation/field-error.ts";
+import { type FieldError, forbiddenField, renderFieldError } from "../../schema/validation/field-error.ts";
+import { formatInstant } from "../../schema/value/time.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
-import { type LogProtocol, logWebSocket, negotiateLogProtocol } from "../responses/websocket-stream.ts";
+import { logWebSocket } from "../responses/websocket-stream.ts";
 import type { AgentConnections, AgentResponse } from "./agent-connections.ts";
 import { resolveContainer } from "./resolve-container.ts";
 
-/** The options that are forwarded. */
-const BOOLEAN_OPTIONS = ["follow", "previous", "timestamps"] as const;
-const NUMBER_OPTIONS = ["tailLines", "limitBytes", "sinceSeconds"] as const;
-const STREAMS = ["Stdout", "Stderr", "All"];
 /** The maximum size of an agent's error response. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
 
@@ -38,29 +29,25 @@ export function createPodLogHandler({ pods, nodes, agents, splitLogs }: PodLogDe
   return async (target, context, params) => {
     const scope = scopeOf(target, context, params);
     const name = params.name ?? "";
+    // The log is text whatever is negotiated, but for errors.
+    target.settings.negotiator.negotiate(context, "log", false);
+    const options = decodeQuery(context.info.query);
+    checkQuery(options, name, splitLogs);
     const { object: pod } = await get(pods, scope, name);
-    const query = agentLogQuery(context.info.query, name, splitLogs);
-    const container = resolveContainer(pod, context.info.query.get("container") ?? "");
+    const query = agentLogQuery(options, splitLogs);
+    const container = resolveContainer(pod, options.container);
     const nodeName = pod.spec?.nodeName ?? "";
-    const webSocket = isWebSocketRequest(context.request) ? negotiateLogProtocol(context.request) : undefined;
-    if (nodeName === "" && webSocket === undefined) return { status: 204, headers: {}, body: new Uint8Array() };
-    if (nodeName === "") return logResponse(context.request, Readable.from([]), webSocket);
+    const isWebSocket = isWebSocketRequest(context.request);
+    if (nodeName === "" && !isWebSocket) return { status: 204, headers: {}, body: new Uint8Array() };
+    if (nodeName === "") return await logWebSocket(context.request, Readable.from([]));
     const node = await findNode(nodes, nodeName, context.signal);
     const segments = [params.namespace ?? "", name, container].map(encodeURIComponent).join("/");
     const path = `/containerLogs/${segments}${query === "" ? "" : `?${query}`}`;
     const response = await agents.get(node, path, context.signal);
     if (response.status !== 200) throw await toStatusError(response, name);
-    return logResponse(context.request, response.body, webSocket);
+    if (isWebSocket) return await logWebSocket(context.request, response.body);
+    return { status: 200, headers: { "content-type": "text/plain" }, body: response.body, resetAtShutdown: true };
   };
-}
-
-function logResponse(
-  request: HttpRequest,
-  body: AsyncIterable<Uint8Array>,
-  webSocket: LogProtocol | undefined,
-): HttpResponse {
-  if (webSocket !== undefined) return logWebSocket(request, body, webSocket);
-  return { status: 200, headers: { "content-type": "text/plain" }, body, resetAtShutdown: true };
 }
 
 async function findNode(nodes: Registry<Node>, name: string, signal: AbortSignal): Promise<Node> {
@@ -70,49 +57,43 @@ async function findNode(nodes: Registry<Node>, name: string, signal: AbortSignal
   return found.object;
 }
 
-function agentLogQuery(query: URLSearchParams, pod: string, splitLogs: boolean): string {
-  const result = new URLSearchParams();
-  const errors: FieldError[] = [];
-  for (const flag of BOOLEAN_OPTIONS) {
-    const value = query.get(flag);
-    if (value !== null && value !== "false" && value !== "0") result.set(flag, "true");
+/** Throws Kubernetes' 400 for the first option that cannot be decoded. */
+function decodeQuery(query: URLSearchParams): LogQuery {
+  try {
+    return decodeLogQuery(query);
+  } catch (error) {
+    throw error instanceof OptionError ? badRequest(error.message) : error;
   }
-  for (const number of NUMBER_OPTIONS) {
-    const text = query.get(number);
-    if (text === null) continue;
-    if (!/^[-+]?\d{1,15}$/.test(text))
-      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
-    const value = Number(text);
-    if (number === "tailLines" ? value < 0 : value < 1) {
-      const minimum = number === "tailLines" ? "must be greater than or equal to 0" : "must be greater than 0";
-      errors.push(invalidField(number, value, minimum));
-    }
-    result.set(number, String(value));
-  }
-  const sinceTime = query.get("sinceTime");
-  if (sinceTime !== null && sinceTime !== "") {
-    if (Number.isNaN(Date.parse(sinceTime)))
-      throw badRequest(`parsing time ${JSON.stringify(sinceTime)}: it is not RFC 3339`);
-    if (result.has("sinceSeconds")) {
-      const last = errors.at(-1)?.field === "sinceSeconds" ? errors.length - 1 : errors.length;
-      errors[last] = forbiddenField("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified");
-    }
-    result.set("sinceTime", sinceTime);
-  }
-  const stream = query.get("stream");
-  if (stream !== null) {
-    errors.push(...validateStream(stream, splitLogs, query.has("tailLines")));
-    result.set("stream", stream);
-  }
-  if (errors.length > 0) throw invalid({ group: "", resource: "PodLogOptions", name: pod }, errors, renderFieldError);
-  return result.toString();
 }
 
-function validateStream(stream: string, splitLogs: boolean, hasTail: boolean): readonly FieldError[] {
-  if (!splitLogs) return [forbiddenField("stream", "may not be specified")];
-  if (!STREAMS.includes(stream)) return [notSupported("stream", stream, STREAMS)];
-  if (stream === "All" || !hasTail) return [];
-  return [forbiddenField("[]", "`tailLines` and specific `stream` are mutually exclusive for now")];
+/** Throws Kubernetes' 422. */
+function checkQuery(options: LogQuery, name: string, splitLogs: boolean): void {
+  const errors = splitLogs
+    ? validateLogQuery(options)
+    : [...validateLogQuery({ ...options, stream: undefined }), ...streamErrors(options)];
+  if (errors.length > 0) throw invalid({ group: "", resource: "PodLogOptions", name }, errors, renderFieldError);
+}
+
+function streamErrors({ stream }: LogQuery): readonly FieldError[] {
+  return stream === undefined ? [] : [forbiddenField("stream", "may not be specified")];
+}
+
+/** The query for the agent, sorted by name. */
+function agentLogQuery(options: LogQuery, splitLogs: boolean): string {
+  const { follow, limitBytes, previous, sinceSeconds, sinceTime, stream = "All", tailLines, timestamps } = options;
+  const values = {
+    follow: follow || undefined,
+    limitBytes,
+    previous: previous || undefined,
+    sinceSeconds,
+    // As kube-apiserver without a fraction of a second.
+    sinceTime: sinceTime === undefined ? undefined : formatInstant({ ...sinceTime, nanos: 0 }, false),
+    stream: splitLogs ? stream : undefined,
+    tailLines,
+    timestamps: timestamps || undefined,
+  };
+  const set = Object.entries(values).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(set.map(([name, value]) => [name, String(value)])).toString();
 }
 
 /** Converts the agent's error response to a `Status`. */

@@ -29,14 +29,18 @@ const JSON_OFFER: Offer = { mediaType: "application/json", format: "json", magic
 const YAML_OFFER: Offer = { mediaType: "application/yaml", format: "yaml", magic: "k8s" };
 const PROTOBUF_OFFER: Offer = { mediaType: "application/vnd.kubernetes.protobuf", format: "protobuf", magic: "k8s" };
 const CBOR_OFFER: Offer = { mediaType: "application/cbor", format: "cbor", magic: "k8s" };
+const TEXT_OFFER = { mediaType: "text/plain" };
 const SVC_OFFER: Offer = { mediaType: "application/vnd.svc.protobuf", format: "protobuf", magic: "svc" };
 
 /** The media types in 406 messages, without the project's own protobuf type. */
 const ADVERTISED = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER];
 const STREAM_TYPES = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
-/** A review is an object that is not stored. It has no table, which would lack the result. */
-export type ResponseShape = "object" | "review" | "list" | "watch";
+/**
+ * A review is an object that is not stored. It has no table, which would lack the result. A log is text, which can be
+ * accepted beside a type of objects but, as in Kubernetes, not alone.
+ */
+export type ResponseShape = "object" | "review" | "list" | "watch" | "log";
 
 /** The media types in 406 messages. */
 export function advertisedTypes(cbor: boolean): readonly string[] {
@@ -87,9 +91,8 @@ function negotiateNew(accept: string, shape: ResponseShape, custom: boolean, cbo
   const advertised = advertisedTypes(cbor);
   const offers = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER, SVC_OFFER, ...(cbor ? [CBOR_OFFER] : [])];
   // The first check compares whole media types; Kubernetes omits it for custom resources.
-  if (!custom && !acceptsExactly(accept, offers)) {
-    throw notAcceptable(shape === "object" || shape === "review" ? advertised : [...advertised, ...STREAM_TYPES]);
-  }
+  const exact = shape === "log" ? [TEXT_OFFER, ...offers] : offers;
+  if (!custom && !acceptsExactly(accept, exact)) throw notAcceptable(offeredTypes(shape, advertised));
   const match = negotiate(accept, offers, (offer, params) => isAcceptable(offer, params, shape, custom));
   if (match === undefined) throw transformNotAcceptable(advertised);
   const { offer, params } = match;
@@ -102,6 +105,11 @@ function negotiateNew(accept: string, shape: ResponseShape, custom: boolean, cbo
     metaVersion: `${params.g ?? "meta.k8s.io"}/${params.v ?? "v1"}`,
     pretty: params.pretty === "1",
   };
+}
+
+function offeredTypes(shape: ResponseShape, advertised: readonly string[]): readonly string[] {
+  if (shape === "log") return [TEXT_OFFER.mediaType, ...advertised];
+  return shape === "list" || shape === "watch" ? [...advertised, ...STREAM_TYPES] : advertised;
 }
 
 function isAcceptable(

@@ -31,7 +31,8 @@ export async function forwardUpgrade(
     if (result.status < 400) {
       throw new UpgradeError(`invalid upgrade response: status code ${result.status}`, { isResponse: true });
     }
-    return { status: result.status, headers: forwardedResponseHeaders(result.headers), body: result.body };
+    const { status, headers, body } = result;
+    return { status, headers: forwardedResponseHeaders(headers), body, asReceived: true };
   }
   const { headers, socket } = result;
   if (request.upgradable !== true) {

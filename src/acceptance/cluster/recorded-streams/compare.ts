@@ -63,6 +63,9 @@ export function compareResponse(one: RecordedCase, response: Response, replace: 
     if (!actual.includes(value))
       return `header ${name} is ${JSON.stringify(actual)} instead of ${JSON.stringify(value)}`;
   }
+  const hasCacheControl = ({ headers }: Pick<Response, "headers">): boolean =>
+    headers.some(([name]) => name === "cache-control");
+  if (hasCacheControl({ headers: wanted.headers ?? [] }) !== hasCacheControl(response)) return "header cache-control";
   if (wanted.status === 101) return undefined;
   if (wanted.json !== undefined) {
     const expected = JSON.parse(replace(JSON.stringify(wanted.json))) as unknown;
