@@ -5,6 +5,7 @@ import { scaledValue } from "../workload/scaled-value.ts";
 
 export const DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas";
 export const MAX_REPLICAS = "deployment.kubernetes.io/max-replicas";
+const INT32_MAX = 2 ** 31 - 1;
 
 export function replicasOf(object: Deployment | ReplicaSet): number {
   return object.spec?.replicas ?? 1;
@@ -99,5 +100,6 @@ function fractionOf(set: ReplicaSet, deployment: Deployment): number {
 /** Undefined without a valid annotation. */
 export function annotatedNumber({ metadata }: ReplicaSet, annotation: string): number | undefined {
   const text = metadata?.annotations?.[annotation];
-  return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : undefined;
+  const number = text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+  return number !== undefined && number <= INT32_MAX ? number : undefined;
 }

@@ -59,7 +59,7 @@ export class DeploymentSync {
     return { current: create ? await this.#createNew(old, revision) : undefined, old };
   }
 
-  async #updateExisting(set: ReplicaSet, revision: number): Promise<ReplicaSet> {
+  async #updateExisting(set: ReplicaSet, revision: bigint): Promise<ReplicaSet> {
     const before = set.metadata?.annotations ?? {};
     const annotations = revisionAnnotations(this.deployment, before, revision);
     const minReadySeconds = this.deployment.spec?.minReadySeconds ?? 0;
@@ -76,7 +76,7 @@ export class DeploymentSync {
     return updated;
   }
 
-  async #createNew(old: readonly ReplicaSet[], revision: number): Promise<ReplicaSet> {
+  async #createNew(old: readonly ReplicaSet[], revision: bigint): Promise<ReplicaSet> {
     const wanted = this.#newReplicaSet(old, revision);
     const { client, signal } = this.#context;
     let created: ReplicaSet;
@@ -101,7 +101,7 @@ export class DeploymentSync {
     return created;
   }
 
-  #newReplicaSet(old: readonly ReplicaSet[], revision: number): ReplicaSet {
+  #newReplicaSet(old: readonly ReplicaSet[], revision: bigint): ReplicaSet {
     const { metadata, spec, status } = this.deployment;
     const template = spec?.template ?? {};
     const hash = computeHash(template, status?.collisionCount);

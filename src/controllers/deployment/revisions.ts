@@ -3,6 +3,7 @@ import type { Deployment } from "../../api/apps/deployment/schema.ts";
 import type { ReplicaSet } from "../../api/apps/replica-set/schema.ts";
 import { type PodTemplateSpec, podTemplateSpec } from "../../api/core/pod-template/schema.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
+import { parseSigned } from "../../schema/value/int64.ts";
 import { compareCreation } from "../workload/object-keys.ts";
 import { DESIRED_REPLICAS, MAX_REPLICAS, maxSurge, replicasOf } from "./deployment-numbers.ts";
 
@@ -37,22 +38,25 @@ export function withoutHash(template: PodTemplateSpec = {}): PodTemplateSpec {
   return { ...template, metadata: { ...template.metadata, labels } };
 }
 
-export function revisionOf({ metadata }: ReplicaSet): number {
-  const text = metadata?.annotations?.[REVISION] ?? "";
-  return /^\d+$/.test(text) ? Number(text) : 0;
+/** A 64-bit integer; 0 without a valid annotation. */
+export function revisionOf({ metadata }: ReplicaSet): bigint {
+  return parseSigned(metadata?.annotations?.[REVISION] ?? "", 64) ?? 0n;
 }
 
-export function nextRevision(old: readonly ReplicaSet[]): number {
-  return Math.max(0, ...old.map(revisionOf)) + 1;
+/** One more than the largest; the largest 64-bit integer is followed by the smallest, as in Kubernetes. */
+export function nextRevision(old: readonly ReplicaSet[]): bigint {
+  let largest = 0n;
+  for (const set of old) if (revisionOf(set) > largest) largest = revisionOf(set);
+  return BigInt.asIntN(64, largest + 1n);
 }
 
 /** The annotations of the new replica set: the deployment's, its revision and the previous ones that it had. */
-export function revisionAnnotations(deployment: Deployment, existing: Annotations, revision: number): Annotations {
+export function revisionAnnotations(deployment: Deployment, existing: Annotations, revision: bigint): Annotations {
   const copied = Object.entries(deployment.metadata?.annotations ?? {}).filter(([name]) => !NOT_COPIED.has(name));
   const annotations = { ...existing, ...Object.fromEntries(copied) };
   const previous = annotations[REVISION];
-  if (previous !== undefined && previous !== "" && !/^-?\d+$/.test(previous)) return annotations;
-  if (Number(previous ?? "0") >= revision) return annotations;
+  const previousRevision = parseSigned(previous || "0", 64);
+  if (previousRevision === undefined || previousRevision >= revision) return annotations;
   const history = previous === undefined ? {} : appendHistory(annotations[REVISION_HISTORY], previous);
   return { ...annotations, ...history, [REVISION]: String(revision) };
 }
@@ -66,7 +70,7 @@ export function rollbackAnnotations(annotations: Annotations, { metadata }: Repl
 
 /** Drops the oldest revisions when the text gets too long. */
 function appendHistory(history = "", revision: string): Annotations {
-  if (history === "") return { [REVISION_HISTORY]: revision };
+  if (history === "" || history.startsWith(",")) return { [REVISION_HISTORY]: revision };
   const revisions = [...history.split(","), revision];
   while (revisions.join(",").length > HISTORY_CHARS_MAX && revisions.length > 1) revisions.shift();
   return { [REVISION_HISTORY]: revisions.join(",") };

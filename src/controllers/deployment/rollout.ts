@@ -235,7 +235,7 @@ async function cleanUpHistory(sync: DeploymentSync, old: readonly ReplicaSet[]):
   const living = old.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
   const surplus = living.length - (deployment.spec?.revisionHistoryLimit ?? 0);
   if (surplus <= 0) return;
-  const sorted = [...living].sort((a, b) => revisionOf(a) - revisionOf(b) || compareCreation(a, b));
+  const sorted = [...living].sort((a, b) => Number(revisionOf(a) - revisionOf(b)) || compareCreation(a, b));
   for (const set of sorted.slice(0, surplus)) {
     const isObserved = (set.metadata?.generation ?? 0) <= (set.status?.observedGeneration ?? 0);
     if (replicasOf(set) === 0 && (set.status?.replicas ?? 0) === 0 && isObserved) await sync.deleteSet(set);

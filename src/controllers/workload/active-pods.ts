@@ -1,5 +1,6 @@
 /** Readiness and availability of pods, and the order in which a scale down deletes them. */
 import type { Pod } from "../../api/core/pod/schema.ts";
+import { parseSigned } from "../../schema/value/int64.ts";
 
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";
 
@@ -81,7 +82,8 @@ function isAssigned({ spec }: Pod): boolean {
 
 function deletionCost({ metadata }: Pod): number {
   const text = metadata?.annotations?.[DELETION_COST] ?? "0";
-  return /^(0|-?[1-9][0-9]*)$/.test(text) ? Number(text) : 0;
+  // A sign of plus and leading zeros are invalid, but not behind a minus.
+  return /^(0|-.+|[1-9].*)$/.test(text) ? Number(parseSigned(text, 32) ?? 0n) : 0;
 }
 
 function readyTime(pod: Pod): string | undefined {

@@ -66,6 +66,21 @@ t.test("sortForDeletion() puts the least useful pods first", async (t) => {
   t.same(withoutCosts, ["unassigned", "pending", "unready", "young", "costly", "old", "cheap"]);
 });
 
+t.test("sortForDeletion() takes a cost that is no 32-bit integer, or has a plus or leading zeros, as 0", async (t) => {
+  const ready = "2026-01-01T00:00:10Z";
+  for (const cost of ["2147483648", "-2147483649", "+5", "007", "1.5", "", "many"]) {
+    const pods = [
+      pod("one", { ready, cost: "1" }),
+      pod("invalid", { ready, cost }),
+      pod("minus", { ready, cost: "-1" }),
+    ];
+    const sorted = sortForDeletion(pods, new Map(), Date.UTC(2026, 0, 1, 1)).map((each) => each.metadata?.name);
+    t.same(sorted, ["minus", "invalid", "one"], cost);
+  }
+  const pods = [pod("free", { ready }), pod("cheap", { ready, cost: "-001" })];
+  t.same(sortForDeletion(pods, new Map(), Date.UTC(2026, 0, 1, 1))[0]?.metadata?.name, "cheap");
+});
+
 t.test("isPodAvailable() needs readiness for longer than minReadySeconds", async (t) => {
   const ready = pod("p", { ready: "2026-01-01T00:00:00Z" });
   const start = Date.UTC(2026, 0, 1);

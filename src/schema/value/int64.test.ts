@@ -1,5 +1,5 @@
 import t from "tap";
-import { formatInteger, int64ToNumber, numberToInt64 } from "./int64.ts";
+import { formatInteger, int64ToNumber, numberToInt64, parseSigned } from "./int64.ts";
 
 t.test("integers survive the way to a number and back, or are refused", async (t) => {
   const largest = 2n ** 63n - 1n;
@@ -24,4 +24,31 @@ t.test("integers survive the way to a number and back, or are refused", async (t
     t.equal(formatInteger(number), String(integer));
   }
   t.equal(formatInteger(largest), String(largest));
+});
+
+t.test("texts are read as Go's ParseInt reads them", async (t) => {
+  const rows: readonly (readonly [text: string, in32: bigint | undefined, in64: bigint | undefined])[] = [
+    ["0", 0n, 0n],
+    ["-0", 0n, 0n],
+    ["+5", 5n, 5n],
+    ["-0012", -12n, -12n],
+    ["2147483647", 2147483647n, 2147483647n],
+    ["2147483648", undefined, 2147483648n],
+    ["-2147483648", -2147483648n, -2147483648n],
+    ["9007199254740993", undefined, 9007199254740993n],
+    ["9223372036854775807", undefined, 9223372036854775807n],
+    ["9223372036854775808", undefined, undefined],
+    ["-9223372036854775808", undefined, -9223372036854775808n],
+    ["", undefined, undefined],
+    ["-", undefined, undefined],
+    ["1_000", undefined, undefined],
+    ["0x10", undefined, undefined],
+    ["1e3", undefined, undefined],
+    [" 1", undefined, undefined],
+    ["9".repeat(100_000), undefined, undefined],
+  ];
+  for (const [text, in32, in64] of rows) {
+    t.equal(parseSigned(text, 32), in32, `${text.slice(0, 30)} in 32 bits`);
+    t.equal(parseSigned(text, 64), in64, `${text.slice(0, 30)} in 64 bits`);
+  }
 });
