@@ -2,6 +2,7 @@
 import { type Status, type StatusCause, type StatusDetails, StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { decodeCbor } from "../schema/cbor/decode.ts";
+import { ByteChunks } from "../std/collections/byte-chunks.ts";
 
 /** The maximum length of an error text that is not a `Status`, in an error message. */
 const TEXT_MAX = 1024;
@@ -9,14 +10,12 @@ const ERROR_BYTES_MAX = 1024 * 1024;
 
 export async function readAll(body: HttpResponse["body"], limitBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.length);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const chunks = new ByteChunks();
   for await (const chunk of body as AsyncIterable<Uint8Array> | readonly Uint8Array[]) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length >= limitBytes) break;
+    chunks.add(chunk);
+    if (chunks.length >= limitBytes) break;
   }
-  return Buffer.concat(chunks);
+  return chunks.concat();
 }
 
 /** The body, JSON or CBOR; throws a `StatusError` when the response is not 2xx or neither of them. */

@@ -1,4 +1,5 @@
 import t from "tap";
+import { bytesLeftPerCall } from "../testing/std/heap-growth.ts";
 import { readBody } from "./body.ts";
 import { HttpError } from "./http-error.ts";
 import { makeRequest } from "./request.ts";
@@ -37,4 +38,18 @@ t.test("readBody() ignores content-encoding, and throws 400 for a body that brea
     readBody({ headers: {}, body: broken }, 5),
     new HttpError(400, "BadRequest", "the request body could not be read to its end"),
   );
+});
+
+t.test("readBody() takes memory for the bytes, not for the chunks", async (t) => {
+  const kept: Buffer[] = [];
+  async function* single() {
+    for (let read = 0; read < 5; read++) {
+      const bytes = Buffer.alloc(64 * 1024, "x");
+      for (let at = 0; at < 4096; at++) yield bytes.subarray(at, at + 1);
+    }
+  }
+  const read = async () => void kept.push(await readBody({ headers: {}, body: single() }, 100_000));
+  const left = await bytesLeftPerCall(read, { calls: 10 });
+  t.equal(String(kept[0]), "x".repeat(5 * 4096));
+  t.ok(left < 200_000, `${left} bytes for 20,480`);
 });

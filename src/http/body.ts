@@ -1,3 +1,4 @@
+import { ByteChunks } from "../std/collections/byte-chunks.ts";
 import { HttpError } from "./http-error.ts";
 import type { HttpRequest } from "./message.ts";
 
@@ -11,12 +12,10 @@ export async function readBody(
 ): Promise<Buffer> {
   // By its content-length a body is refused before the client has sent it.
   if (Number(request.headers["content-length"] ?? 0) > limitBytes) throw tooLarge(limitBytes);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const chunks = new ByteChunks();
   const accept = (chunk: Uint8Array): boolean => {
-    length += chunk.length;
-    if (length <= limitBytes) chunks.push(chunk);
-    return length <= limitBytes;
+    chunks.add(chunk);
+    return chunks.length <= limitBytes;
   };
   try {
     if (request.readChunks !== undefined) await request.readChunks(accept);
@@ -24,10 +23,8 @@ export async function readBody(
   } catch (error) {
     throw new HttpError(400, "BadRequest", "the request body could not be read to its end", { cause: error });
   }
-  if (length > limitBytes) throw tooLarge(limitBytes);
-  return chunks.length === 1
-    ? Buffer.from(chunks[0]!.buffer, chunks[0]!.byteOffset, length)
-    : Buffer.concat(chunks, length);
+  if (chunks.length > limitBytes) throw tooLarge(limitBytes);
+  return chunks.concat();
 }
 
 function tooLarge(limitBytes: number): HttpError {

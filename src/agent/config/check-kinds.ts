@@ -6,6 +6,7 @@ import { dns1123Label, dns1123Subdomain } from "../../api/meta/validation/names.
 import { FlagError } from "../../flags/flag.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { invalidField, renderFieldError, requiredField } from "../../schema/validation/field-error.ts";
+import { runSteps } from "../../std/async/steps.ts";
 import { toAgentConfig } from "../options.ts";
 import { formatProblem, type ManifestItem, type ManifestProblem, parseManifest } from "../sources/manifest.ts";
 import { makeStaticPod } from "../sources/static-pod.ts";
@@ -59,7 +60,7 @@ function checkAgentConfiguration({ file }: { readonly file: string }): void {
 function checkManifest({ file, text }: { readonly file: string; readonly text: string }): void {
   const { pods, problems } = parseManifest(Buffer.from(text), file);
   const all = pods.flatMap((item) => {
-    const made = makeStaticPod(item, { kind: "file", name: file, nodeName: "node" }, "");
+    const made = runSteps(makeStaticPod(item, { kind: "file", name: file, nodeName: "node" }, ""));
     return [...checkNames(item), ...("pod" in made ? [] : made.problems)];
   });
   if (problems.length + all.length > 0) throw toAggregate([...problems, ...all].map(formatProblem));

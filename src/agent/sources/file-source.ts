@@ -2,6 +2,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type ManifestText, manifestBytesMax } from "./manifest.ts";
 
@@ -10,7 +11,8 @@ export interface FileSourceOptions {
   readonly path: string;
   readonly periodMs: number;
   readonly clock: Clock;
-  readonly onTexts: (texts: readonly ManifestText[]) => void;
+  /** The next texts are read when it has finished. */
+  readonly onTexts: (texts: readonly ManifestText[]) => MaybePromise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +32,7 @@ export async function watchFiles(options: FileSourceOptions): Promise<void> {
     const watchers = [path, dirname(path)].flatMap((each) => startWatching(each, path, () => changed.abort()));
     try {
       const texts = await readManifestFiles(path);
-      if (!signal.aborted) options.onTexts(texts);
+      if (!signal.aborted) await options.onTexts(texts);
       await clock.sleep(periodMs, AbortSignal.any([signal, changed.signal])).catch(() => undefined);
       if (!signal.aborted && changed.signal.aborted) await clock.sleep(SETTLE_MS, signal).catch(() => undefined);
     } finally {

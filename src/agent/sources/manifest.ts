@@ -3,9 +3,13 @@ import { type ConfigMap, configMap } from "../../api/core/config-map/schema.ts";
 import { type Pod, pod } from "../../api/core/pod/schema.ts";
 import { type Secret, secret } from "../../api/core/secret/schema.ts";
 import { decode } from "../../schema/decode/decode.ts";
+import { parseJson } from "../../schema/json/parse.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
+import { TooManyValuesError, valuesMax } from "../../schema/value/limits.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { countYamlValues } from "../../schema/yaml/count-values.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
+import { runSteps, type Steps } from "../../std/async/steps.ts";
 
 /** One file or URL of a source. */
 export interface ManifestText {
@@ -41,16 +45,30 @@ export interface Manifest {
   readonly problems: readonly ManifestProblem[];
 }
 
-/** More than any list of pods needs; a wrong path must not exhaust the memory. */
+/** More than any list of pods needs; a wrong path must not exhaust the memory. It has at most `valuesMax` values. */
 export const manifestBytesMax = 10 * 1024 * 1024;
+/** A text of another kind can have a problem in each line. */
+const PROBLEMS_MAX = 100;
 
 /** `source` is the name in error messages. Never throws. */
 export function parseManifest(bytes: Uint8Array, source: string): Manifest {
+  return runSteps(parseManifestInSteps(bytes, source));
+}
+
+/** The same, for texts of which each step may take many milliseconds. */
+export function* parseManifestInSteps(bytes: Uint8Array, source: string): Steps<Manifest> {
   const draft: ManifestDraft = { pods: [], configMaps: [], secrets: [], problems: [] };
-  for (const document of parseDocuments(bytes, source, draft)) {
-    readObject(document.value, { document, source, prefix: "" }, draft);
-  }
-  return draft;
+  const documents = parseDocuments(bytes, source, draft);
+  yield;
+  for (const document of documents) yield* readObject(document.value, { document, source, prefix: "" }, draft);
+  return { ...draft, problems: limitProblems(draft.problems, source) };
+}
+
+/** The first ones, and how many there are. */
+export function limitProblems(problems: readonly ManifestProblem[], source: string): readonly ManifestProblem[] {
+  if (problems.length <= PROBLEMS_MAX) return problems;
+  const message = `has ${problems.length - PROBLEMS_MAX} further problems`;
+  return [...problems.slice(0, PROBLEMS_MAX), { source, line: undefined, field: "", message }];
 }
 
 interface ManifestDraft {
@@ -79,6 +97,10 @@ function parseDocuments(bytes: Uint8Array, source: string, { problems }: Manifes
   } catch {
     return fail("not UTF-8 text");
   }
+  // Of JSON, which is YAML too, the count is nearly twice as high.
+  if (countYamlValues(text, valuesMax) > valuesMax && !isShortJson(bytes)) {
+    return fail(new TooManyValuesError(valuesMax).message);
+  }
   try {
     const found = parseYaml(text).filter(({ value }) => value !== null && value !== undefined);
     return found.length === 0 ? fail("holds no object") : found;
@@ -90,6 +112,16 @@ function parseDocuments(bytes: Uint8Array, source: string, { problems }: Manifes
   }
 }
 
+/** Whether it is JSON of at most `valuesMax` values. */
+function isShortJson(bytes: Uint8Array): boolean {
+  try {
+    parseJson(bytes, valuesMax);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function parseJsonDocument(text: string): YamlDocument | undefined {
   try {
     return { value: JSON.parse(text), line: () => undefined, column: () => undefined, duplicates: [] };
@@ -98,7 +130,7 @@ function parseJsonDocument(text: string): YamlDocument | undefined {
   }
 }
 
-function readObject(value: unknown, location: SourceLocation, draft: ManifestDraft): void {
+function* readObject(value: unknown, location: SourceLocation, draft: ManifestDraft): Steps<void> {
   const { problems } = draft;
   if (!isPlainObject(value)) {
     problems.push(makeProblem(location, "", "must be an object with apiVersion and kind"));
@@ -110,7 +142,7 @@ function readObject(value: unknown, location: SourceLocation, draft: ManifestDra
     for (const [index, item] of value.items.entries()) {
       // Items of a typed list may omit apiVersion and kind.
       const full = isPlainObject(item) && itemKind !== "" ? { apiVersion, kind: itemKind, ...item } : item;
-      readObject(full, { ...location, prefix: `${location.prefix}items[${index}].` }, draft);
+      yield* readObject(full, { ...location, prefix: `${location.prefix}items[${index}].` }, draft);
     }
     return;
   }
@@ -121,6 +153,7 @@ function readObject(value: unknown, location: SourceLocation, draft: ManifestDra
   else if (kind === "Secret") decodeObject(secret, value, location, draft, draft.secrets);
   else
     problems.push(makeProblem(location, "kind", `must be Pod, ConfigMap or Secret, not ${JSON.stringify(kind ?? "")}`));
+  yield;
 }
 
 function decodeObject<T>(

@@ -81,11 +81,11 @@ export class PodSources {
     const { manifestPath, manifestUrl, manifestUrlHeaders, fileCheckMs, httpCheckMs } = config.sources;
     const loops: Promise<unknown>[] = [this.#sweepPeriodically()];
     if (manifestPath !== "") {
-      const onTexts = (texts: readonly ManifestText[]): void => this.#update("file", texts);
+      const onTexts = (texts: readonly ManifestText[]): Promise<void> => this.#update("file", texts);
       loops.push(watchFiles({ path: manifestPath, periodMs: fileCheckMs, clock, onTexts, signal }));
     }
     if (manifestUrl !== "") {
-      const onTexts = (texts: readonly ManifestText[]): void => this.#update("http", texts);
+      const onTexts = (texts: readonly ManifestText[]): Promise<void> => this.#update("http", texts);
       const headers = manifestUrlHeaders;
       loops.push(pollUrl({ url: manifestUrl, headers, periodMs: httpCheckMs, clock, onTexts, signal }));
     }
@@ -94,8 +94,8 @@ export class PodSources {
     await Promise.all(loops);
   }
 
-  #update(kind: "file" | "http", texts: readonly ManifestText[]): void {
-    this.#options.staticPods.update(kind, texts);
+  async #update(kind: "file" | "http", texts: readonly ManifestText[]): Promise<void> {
+    await this.#options.staticPods.update(kind, texts);
     this.#options.relister.requestRelist();
     this.#checkReady();
   }

@@ -111,9 +111,9 @@ function createStaticPods() {
   return { statics, calls };
 }
 
-t.test("StaticPods sets the node's name, defaults and a stable uid", (t) => {
+t.test("StaticPods sets the node's name, defaults and a stable uid", async (t) => {
   const { statics } = createStaticPods();
-  statics.update("file", [text(yaml("a"))]);
+  await statics.update("file", [text(yaml("a"))]);
   const [pod] = statics.pods;
   t.match(pod, {
     metadata: {
@@ -124,42 +124,40 @@ t.test("StaticPods sets the node's name, defaults and a stable uid", (t) => {
     spec: { nodeName: "n1", restartPolicy: "Always", tolerations: [{ operator: "Exists", effect: "NoExecute" }] },
   });
   t.match(podUid(pod as Pod), /^[0-9a-f]{32}$/);
-  const uidOf = (content: string, name?: string, kind: "file" | "http" = "file") => {
+  const uidOf = async (content: string, name?: string, kind: "file" | "http" = "file") => {
     const { statics: other } = createStaticPods();
-    other.update(kind, [text(content, name)]);
+    await other.update(kind, [text(content, name)]);
     return podUid(other.pods[0] as Pod);
   };
-  t.equal(uidOf(yaml("a")), podUid(pod as Pod), "stable across restarts");
-  t.equal(uidOf(`# comment\n${yaml("a")}`), podUid(pod as Pod), "independent of comments");
-  t.not(uidOf(yaml("a", "busybox:2")), podUid(pod as Pod));
-  t.not(uidOf(yaml("a"), "/m/b.yaml"), podUid(pod as Pod));
-  t.not(uidOf(yaml("a"), "/m/a.yaml", "http"), podUid(pod as Pod));
-  t.end();
+  t.equal(await uidOf(yaml("a")), podUid(pod as Pod), "stable across restarts");
+  t.equal(await uidOf(`# comment\n${yaml("a")}`), podUid(pod as Pod), "independent of comments");
+  t.not(await uidOf(yaml("a", "busybox:2")), podUid(pod as Pod));
+  t.not(await uidOf(yaml("a"), "/m/b.yaml"), podUid(pod as Pod));
+  t.not(await uidOf(yaml("a"), "/m/a.yaml", "http"), podUid(pod as Pod));
 });
 
-t.test("StaticPods reports changes, and each problem once", (t) => {
+t.test("StaticPods reports changes, and each problem once", async (t) => {
   const { statics, calls } = createStaticPods();
   const takeCalls = () => calls.splice(0);
-  statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
+  await statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
   t.same(takeCalls(), ["put a-n1", "put b-n1"]);
-  statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
+  await statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
   t.same(takeCalls(), []);
-  statics.update("file", [text("{"), text(yaml("b"), "/m/b.yaml")]);
+  await statics.update("file", [text("{"), text(yaml("b"), "/m/b.yaml")]);
   t.match(takeCalls(), [/^problem \/m\/a.yaml/], "the earlier pod continues to run");
-  statics.update("file", [text("{"), text(yaml("b"), "/m/b.yaml")]);
+  await statics.update("file", [text("{"), text(yaml("b"), "/m/b.yaml")]);
   t.same(takeCalls(), []);
   t.equal(statics.problems.length, 1);
-  statics.update("file", [text(yaml("a", "busybox:2"))]);
+  await statics.update("file", [text(yaml("a", "busybox:2"))]);
   t.same(takeCalls().sort(), ["delete a-n1", "delete b-n1", "put a-n1"]);
-  statics.update("http", [text(yaml("a"), "http://u/")]);
+  await statics.update("http", [text(yaml("a"), "http://u/")]);
   t.same(takeCalls(), ["problem http://u/: pod default/a-n1 is in /m/a.yaml already"]);
-  statics.update("file", []);
+  await statics.update("file", []);
   t.same(takeCalls(), ["delete a-n1", "put a-n1"], "the pod of the other source replaces it");
-  statics.update("http", [{ name: "http://u/", content: { problem: "cannot be fetched" } }]);
+  await statics.update("http", [{ name: "http://u/", content: { problem: "cannot be fetched" } }]);
   t.same(takeCalls(), ["problem http://u/: cannot be fetched"], "and it stays while the URL is unavailable");
-  statics.update("http", [text(yaml("a").replace("name: c", "name: C_"), "http://u/")]);
+  await statics.update("http", [text(yaml("a").replace("name: c", "name: C_"), "http://u/")]);
   t.match(takeCalls(), [/^problem http:\/\/u\/:7: spec.containers\[0\].name: Invalid value: "C_"/]);
-  t.end();
 });
 
 t.test("readManifestFiles() reads a directory or a file, and ignores editors' temporary files", async (t) => {
@@ -214,11 +212,11 @@ t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and set
     for (let step = 0; step < 20; step++) await clock.advance(0);
   };
   const { statics } = createStaticPods();
-  const podOf = (content: string) => {
-    statics.update("file", [text(content)]);
+  const podOf = async (content: string) => {
+    await statics.update("file", [text(content)]);
     return statics.pods[0] as Pod;
   };
-  const first = podOf(yaml("a"));
+  const first = await podOf(yaml("a"));
   mirrors.put(first);
   mirrors.setStatus(first, { phase: "Running" });
   await settle();
@@ -243,7 +241,7 @@ t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and set
   await settle();
   t.notOk(mirror()?.metadata?.deletionTimestamp, "a terminating mirror is replaced");
 
-  const second = podOf(yaml("a", "busybox:2"));
+  const second = await podOf(yaml("a", "busybox:2"));
   mirrors.put(second);
   mirrors.setStatus(first, { phase: "Failed" });
   await settle();
@@ -273,4 +271,34 @@ t.test("findNeededImages() returns the images of all containers and image volume
   };
   t.same([...findNeededImages([pod, {}])].sort(), ["app:1", "data:1", "init:1"]);
   t.end();
+});
+
+t.test("StaticPods bounds the values and the problems of a manifest", async (t) => {
+  const pod = (fields: object) => JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, ...fields });
+  const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
+  const environment = Array.from({ length: 20_000 }, (_, index) => ({ name: `E${index}`, value: "v" }));
+  const spec = { containers: [{ name: "c", image: "i", env: environment }] };
+  for (const content of [
+    pod({ spec }),
+    `[${"1,".repeat(2_000_000)}1]`,
+    `apiVersion: v1\nkind: List\nitems:\n${"- 1\n".repeat(1_000_000)}`,
+    "---\nkind: X\n".repeat(300_000),
+  ]) {
+    const { statics } = createStaticPods();
+    await statics.update("file", [text(content)]);
+    t.same(statics.problems, ["/m/a.yaml: more than 50000 values"]);
+  }
+  const { statics, calls } = createStaticPods();
+  await statics.update("file", [text(pod({ ...many(40_000), spec: { containers: [{ name: "c", image: "i" }] } }))]);
+  t.equal(statics.pods.length, 1);
+  t.equal(calls.length, 1 + statics.problems.length);
+  t.ok(statics.problems.length <= 101, `${statics.problems.length} problems of unknown fields`);
+  const items = JSON.stringify({ apiVersion: "v1", kind: "List", items: Array.from({ length: 40_000 }, () => 1) });
+  await statics.update("file", [text(items)]);
+  t.equal(statics.problems.length, 101);
+  t.equal(statics.problems.at(-1), "/m/a.yaml: has 39900 further problems");
+  const invalid = Array.from({ length: 5000 }, (_, index) => ({ name: `C_${index}`, image: "i" }));
+  const { statics: other } = createStaticPods();
+  await other.update("file", [text(pod({ spec: { containers: invalid } }))]);
+  t.ok(other.problems.length <= 101, `${other.problems.length} problems of fields`);
 });

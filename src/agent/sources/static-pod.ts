@@ -8,6 +8,7 @@ import { applyDefaults } from "../../schema/defaults.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import { validate } from "../../schema/validation/validate.ts";
+import type { Steps } from "../../std/async/steps.ts";
 import type { ManifestItem, ManifestProblem } from "./manifest.ts";
 
 export interface StaticSource {
@@ -25,13 +26,14 @@ export const sourceAnnotation = "kubernetes.io/config.source";
  * As in Kubernetes, the name ends with the node's, the pod is bound to the node, and the uid is a hash of the
  * manifest's location and content, so that it is the same until the manifest changes. `seen` is RFC 3339.
  */
-export function makeStaticPod(
+export function* makeStaticPod(
   { object, raw, problem }: ManifestItem<Pod>,
   source: StaticSource,
   seen: string,
-): { readonly pod: Pod } | { readonly problems: readonly ManifestProblem[] } {
+): Steps<{ readonly pod: Pod } | { readonly problems: readonly ManifestProblem[] }> {
   const { kind, nodeName } = source;
   const uid = object.metadata?.uid ?? makeUid(raw, source);
+  yield;
   const name = object.metadata?.name ?? "";
   const tolerations = object.spec?.tolerations ?? [];
   const tolerant =
@@ -58,8 +60,13 @@ export function makeStaticPod(
     },
     status: { phase: "Pending" },
   } as Pod);
+  yield;
   const pod = podKind.strategy.setDefaults?.(bound) ?? bound;
-  const errors = [...validate(podKind.schema, pod), ...(podKind.strategy.validate?.(pod) ?? [])];
+  yield;
+  const invalid = validate(podKind.schema, pod);
+  yield;
+  const errors = [...invalid, ...(podKind.strategy.validate?.(pod) ?? [])];
+  yield;
   if (errors.length === 0) return { pod };
   return {
     problems: errors.map((error) => {

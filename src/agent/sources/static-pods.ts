@@ -6,15 +6,18 @@ import type { Secret } from "../../api/core/secret/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import {
   formatProblem,
+  limitProblems,
   type ManifestItem,
   type ManifestProblem,
   type ManifestText,
-  parseManifest,
+  parseManifestInSteps,
 } from "./manifest.ts";
 import { decodeConfigMap, decodeSecret, makeStaticPod } from "./static-pod.ts";
 
@@ -87,51 +90,58 @@ export class StaticPods {
     return this.#objects.get(`${kind}/${namespace}/${name}`);
   }
 
-  /** Sets all texts of a source. A text that cannot be read any more keeps its pods until the source removes it. */
-  update(kind: SourceKind, texts: readonly ManifestText[]): void {
+  /**
+   * Sets all texts of a source, one call at a time. A text that cannot be read any more keeps its pods until the source
+   * removes it. Waits for other work when the texts are long.
+   */
+  update(kind: SourceKind, texts: readonly ManifestText[]): MaybePromise<void> {
+    return runInSlices(this.#update(kind, texts));
+  }
+
+  *#update(kind: SourceKind, texts: readonly ManifestText[]): Steps<void> {
     const before = this.#manifests.get(kind) ?? new Map<string, ParsedManifest>();
     const seen = formatTime(this.#options.clock.now());
-    this.#manifests.set(
-      kind,
-      new Map(texts.map((text) => [text.name, this.#read(kind, text, before.get(text.name), seen)])),
-    );
+    const manifests = new Map<string, ParsedManifest>();
+    for (const text of texts) manifests.set(text.name, yield* this.#read(kind, text, before.get(text.name), seen));
+    this.#manifests.set(kind, manifests);
     // A URL that does not respond may have pods that run here already.
     if (kind === "file" || texts.every(({ content }) => content instanceof Uint8Array)) this.#readKinds.add(kind);
     this.#publish();
   }
 
-  #read(
+  *#read(
     kind: SourceKind,
     { name, content }: ManifestText,
     before: ParsedManifest | undefined,
     seen: string,
-  ): ParsedManifest {
+  ): Steps<ParsedManifest> {
     const { nodeName } = this.#options;
     if (!(content instanceof Uint8Array)) {
       const problem = { source: name, line: undefined, field: "", message: content.problem };
       return { ...empty, ...before, content: undefined, problems: [problem] };
     }
     if (before?.content !== undefined && Buffer.compare(before.content, content) === 0) return before;
-    const manifest = parseManifest(content, name);
-    const problems = [...manifest.problems];
-    const pods = manifest.pods.flatMap((item) => {
-      const made = makeStaticPod(item, { kind, name, nodeName }, seen);
-      if ("pod" in made) return [this.#reuse(made.pod)];
-      problems.push(...made.problems);
-      return [];
-    });
+    const manifest = yield* parseManifestInSteps(content, name);
+    const invalid: ManifestProblem[] = [];
+    const pods: Pod[] = [];
+    for (const item of manifest.pods) {
+      const made = yield* makeStaticPod(item, { kind, name, nodeName }, seen);
+      if ("pod" in made) pods.push(this.#reuse(made.pod));
+      else invalid.push(...made.problems);
+    }
+    const problems = [...manifest.problems, ...limitProblems(invalid, name)];
     const objects = new Map([
       ...manifest.configMaps.map((each) => [objectKey("configMap", each), decodeConfigMap(each.object)] as const),
       ...manifest.secrets.map((each) => [objectKey("secret", each), decodeSecret(each.object)] as const),
     ]);
-    const found = {
+    const listed = {
       configMaps: manifest.configMaps.map(({ object }) => object),
       secrets: manifest.secrets.map(({ object }) => object),
     };
     const isBroken = pods.length === 0 && objects.size === 0 && problems.length > 0;
     return isBroken && before !== undefined
       ? { ...before, content, problems }
-      : { pods, objects, ...found, problems, content };
+      : { pods, objects, ...listed, problems, content };
   }
 
   /** The pod of the last reading, if only the time of reading differs. */

@@ -2,6 +2,7 @@
 import { readAll } from "../../client/response.ts";
 import { externalTransport } from "../../client/transport/external-transport.ts";
 import { makeRequest } from "../../http/request.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type ManifestText, manifestBytesMax } from "./manifest.ts";
 
@@ -11,7 +12,8 @@ export interface UrlSourceOptions {
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly periodMs: number;
   readonly clock: Clock;
-  readonly onTexts: (texts: readonly ManifestText[]) => void;
+  /** The next texts are read when it has finished. */
+  readonly onTexts: (texts: readonly ManifestText[]) => MaybePromise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -23,7 +25,7 @@ export async function pollUrl(options: UrlSourceOptions): Promise<void> {
   while (!signal.aborted) {
     const text = await fetchManifest(options);
     if (signal.aborted) return;
-    options.onTexts([text]);
+    await options.onTexts([text]);
     await clock.sleep(periodMs, signal).catch(() => undefined);
   }
 }

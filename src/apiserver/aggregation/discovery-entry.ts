@@ -41,7 +41,8 @@ export function readGroupDiscoveryList(value: unknown): ReadonlyMap<string, read
 
 /** Converts an `APIResourceList`, whose subresources are entries of their own. */
 export function convertResourceList(value: unknown): readonly ResourceDiscovery[] {
-  const entries = new Map<string, ResourceDiscovery & { subresources?: SubresourceDiscovery[] }>();
+  const entries = new Map<string, ResourceDiscovery>();
+  const subresources = new Map<string, SubresourceDiscovery[]>();
   for (const item of objectsOf(objectOf(value).resources)) {
     const [resource = "", subresource] = textOf(item.name).split("/");
     const scope = item.namespaced === true ? "Namespaced" : "Cluster";
@@ -49,21 +50,22 @@ export function convertResourceList(value: unknown): readonly ResourceDiscovery[
     const { group, version, kind } = item;
     const responseKind = { group: textOf(group), version: textOf(version), kind: textOf(kind) };
     if (subresource === undefined) {
-      const { subresources } = entries.get(resource) ?? {};
       const entry = { resource, responseKind, scope, singularResource: textOf(item.singularName), verbs };
-      const own = { ...namesOf(item), ...(subresources === undefined ? {} : { subresources }) };
-      entries.set(resource, { ...entry, ...own });
+      entries.set(resource, { ...entry, ...namesOf(item) });
       continue;
     }
-    let parent = entries.get(resource);
-    if (parent === undefined) {
+    if (!entries.has(resource)) {
       const unknownKind = { group: "", version: "", kind: "" };
-      parent = { resource, responseKind: unknownKind, scope, singularResource: "", verbs: [] };
-      entries.set(resource, parent);
+      entries.set(resource, { resource, responseKind: unknownKind, scope, singularResource: "", verbs: [] });
     }
-    parent.subresources = [...(parent.subresources ?? []), { subresource, responseKind, verbs }];
+    const own = subresources.get(resource);
+    if (own === undefined) subresources.set(resource, [{ subresource, responseKind, verbs }]);
+    else own.push({ subresource, responseKind, verbs });
   }
-  return [...entries.values()];
+  return [...entries.values()].map((entry) => {
+    const own = subresources.get(entry.resource);
+    return own === undefined ? entry : { ...entry, subresources: own };
+  });
 }
 
 function readResource(item: Json): ResourceDiscovery {

@@ -3,7 +3,10 @@
  * becomes available, and every minute.
  */
 import type { UserInfo } from "../../auth/user.ts";
-import { parseJson } from "../../schema/json/parse.ts";
+import { parseJsonInSteps } from "../../schema/json/parse.ts";
+import { countValues } from "../../schema/value/check-values.ts";
+import { valuesMax } from "../../schema/value/limits.ts";
+import { runInSlices } from "../../std/async/steps.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -47,6 +50,8 @@ const TIMEOUT_MS = 5000;
 /** Longer documents are refused: they would be held in memory and sent to every client. */
 const DOCUMENT_BYTES_MAX = 2 * 2 ** 20;
 const RESOURCES_MAX = 2000;
+/** Of all services; further ones are left out. */
+const CACHED_VALUES_MAX = 200_000;
 const BACKOFF = { initialMs: 1000, maxMs: 60_000, jitter: 0.2 };
 const SERVICES_AT_ONCE = 2;
 const USER: UserInfo = { name: "system:kube-aggregator", uid: "", groups: [], extra: {} };
@@ -60,6 +65,8 @@ export class DiscoveryManager implements AsyncDisposable {
   readonly #services = new Map<string, CachedDiscovery | undefined>();
   /** By the name of the API service. */
   readonly #discovered = new Map<string, DiscoveredVersion>();
+  /** The values in each document that is cached, by its service or API service. */
+  readonly #valueCounts = new Map<string, number>();
   #refresh: Timer | undefined;
 
   constructor(deps: DiscoveryManagerDeps) {
@@ -91,10 +98,12 @@ export class DiscoveryManager implements AsyncDisposable {
 
   forget(api: ExtensionApi): void {
     this.#discovered.delete(api.name);
+    this.#valueCounts.delete(api.name);
     const key = serviceKey(api.service);
     if (this.#deps.apisOf(key).length > 0) return;
     this.#queue.forget(key);
     this.#services.delete(key);
+    this.#valueCounts.delete(key);
     if (this.#services.size > 0) return;
     this.#refresh?.cancel();
     this.#refresh = undefined;
@@ -155,8 +164,9 @@ export class DiscoveryManager implements AsyncDisposable {
     if (response.status === 304 && previous !== undefined) return previous;
     const type = response.headers["content-type"] ?? "";
     if (response.status !== 200 || !/as=APIGroupDiscoveryList/.test(type)) return undefined;
-    const versions = readGroupDiscoveryList(parse(response.body));
+    const versions = readGroupDiscoveryList(await parse(response.body));
     for (const resources of versions.values()) limitResources(resources);
+    this.#limitValues(key, [...versions.values()]);
     return { versions, etag: response.headers.etag };
   }
 
@@ -164,7 +174,9 @@ export class DiscoveryManager implements AsyncDisposable {
     const path = `/apis/${api.group}/${api.version}`;
     const response = await this.#request(api, path, { accept: "application/json" }, signal);
     if (response.status !== 200) throw new Error(`failed to download discovery for ${path}: ${response.status}`);
-    return limitResources(convertResourceList(parse(response.body)));
+    const resources = limitResources(convertResourceList(await parse(response.body)));
+    this.#limitValues(api.name, resources);
+    return resources;
   }
 
   async #request(
@@ -175,6 +187,16 @@ export class DiscoveryManager implements AsyncDisposable {
   ): Promise<ExtensionResponse> {
     const limits = { timeoutMs: TIMEOUT_MS, bytesMax: DOCUMENT_BYTES_MAX };
     return await this.#deps.request(api, { path, user: USER, headers, ...limits }, signal);
+  }
+
+  #limitValues(key: string, document: unknown): void {
+    const values = countValues(document, CACHED_VALUES_MAX);
+    let total = values;
+    for (const [other, count] of this.#valueCounts) if (other !== key) total += count;
+    if (total > CACHED_VALUES_MAX) {
+      throw new Error(`the discovery documents of extension servers have more than ${CACHED_VALUES_MAX} values`);
+    }
+    this.#valueCounts.set(key, values);
   }
 
   #markStale(api: ExtensionApi): void {
@@ -200,6 +222,6 @@ function limitResources(resources: readonly ResourceDiscovery[]): readonly Resou
   throw new Error(`a group version has ${resources.length} resources; at most ${RESOURCES_MAX} are read`);
 }
 
-function parse(body: Buffer): unknown {
-  return parseJson(body).value;
+async function parse(body: Buffer): Promise<unknown> {
+  return (await runInSlices(parseJsonInSteps(body, valuesMax))).value;
 }

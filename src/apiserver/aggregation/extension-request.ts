@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Agent, request } from "node:https";
 import type { UserInfo } from "../../auth/user.ts";
 import { toOutgoingHeaders } from "../../http/message.ts";
+import { ByteChunks } from "../../std/collections/byte-chunks.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { identityHeaders } from "./proxy-headers.ts";
 import { formatHostPort, type HostPort } from "./service-resolver.ts";
@@ -49,9 +50,8 @@ export function getFromExtension(options: ExtensionRequest, clock: Clock): Promi
     outgoing.on("close", () => timer.cancel());
     outgoing.on("response", (response) => {
       const { statusCode = 0, headers } = response;
-      const chunks: Buffer[] = [];
-      let length = 0;
-      const finish = (): void => resolve({ status: statusCode, headers, body: Buffer.concat(chunks, length) });
+      const chunks = new ByteChunks();
+      const finish = (): void => resolve({ status: statusCode, headers, body: chunks.concat() });
       response.on("error", reject);
       if (bytesMax === 0) {
         finish();
@@ -59,9 +59,8 @@ export function getFromExtension(options: ExtensionRequest, clock: Clock): Promi
         return;
       }
       response.on("data", (chunk: Buffer) => {
-        length += chunk.length;
-        if (length > bytesMax) outgoing.destroy(new Error(`the response is longer than ${bytesMax} bytes`));
-        else chunks.push(chunk);
+        chunks.add(chunk);
+        if (chunks.length > bytesMax) outgoing.destroy(new Error(`the response is longer than ${bytesMax} bytes`));
       });
       response.on("end", finish);
       response.on("aborted", () => reject(new Error("unexpected EOF")));

@@ -2,8 +2,9 @@
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Connector } from "../../client/transport/connector.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { textResponse } from "../../http/respond.ts";
+import { bytesResponse } from "../../http/respond.ts";
 import type { Registries } from "../../registry/registries.ts";
+import { runInSlices } from "../../std/async/steps.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { OnTermination } from "../filters/request-deadline.ts";
 import type { RequestContext } from "../request/request-context.ts";
@@ -133,11 +134,9 @@ export class ExtensionServers implements AsyncDisposable {
   async openApiV3(api: ExtensionApi, context: RequestContext): Promise<HttpResponse> {
     const converted = this.openApi.convertedV3(api);
     if (converted === undefined) return await this.forward(api, context);
-    const { stringifyExact } = await import("../../schema/json/exact-numbers.ts");
-    return {
-      ...textResponse(200, stringifyExact(converted)),
-      headers: { "content-type": "application/json", vary: "Accept-Encoding, Accept" },
-    };
+    const { encodeJson } = await import("../openapi/json-steps.ts");
+    const body = await runInSlices(encodeJson(await runInSlices(converted), 3));
+    return bytesResponse(200, "application/json", body, { vary: "Accept-Encoding, Accept" });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

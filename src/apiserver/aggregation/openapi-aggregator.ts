@@ -4,12 +4,15 @@
  */
 import { createHash } from "node:crypto";
 import type { UserInfo } from "../../auth/user.ts";
-import { stringifyExact } from "../../schema/json/exact-numbers.ts";
-import { parseJson } from "../../schema/json/parse.ts";
+import { parseJsonInSteps } from "../../schema/json/parse.ts";
+import { countValues } from "../../schema/value/check-values.ts";
+import { storedValuesMax, valuesMax } from "../../schema/value/limits.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { OpenApiPart } from "../openapi/merge-part.ts";
+import { writeJson } from "../openapi/json-steps.ts";
+import type { JsonObject, OpenApiPart } from "../openapi/merge-part.ts";
 import type { DocumentRequest } from "./discovery-manager.ts";
 import type { ExtensionResponse } from "./extension-request.ts";
 import type { AggregatorMetrics } from "./metrics.ts";
@@ -50,6 +53,7 @@ interface CachedDocuments {
   readonly v2: Cached<ExtensionSpec>;
   readonly v3: Cached<V3Location>;
   bytes: number;
+  values: number;
   serverEtag: string | undefined;
 }
 
@@ -61,6 +65,7 @@ const FIRST_READ_MS = 5000;
 const DOCUMENT_BYTES_MAX = 4 * 2 ** 20;
 /** All cached documents; further ones are left out. */
 const CACHED_BYTES_MAX = 16 * 2 ** 20;
+const CACHED_VALUES_MAX = 500_000;
 const USER: UserInfo = { name: "system:aggregator", uid: "", groups: [], extra: {} };
 
 export class OpenApiAggregator {
@@ -84,7 +89,7 @@ export class OpenApiAggregator {
   }
 
   /** The converted OpenAPI v3 document of an API whose server has OpenAPI v2 only. */
-  convertedV3(api: ExtensionApi): object | undefined {
+  convertedV3(api: ExtensionApi): Steps<JsonObject> | undefined {
     const { v2, v3 } = this.#documents.get(api.name) ?? {};
     return v3?.value?.isConverted === true && v2?.value !== undefined ? convertToV3(v2.value) : undefined;
   }
@@ -136,7 +141,7 @@ export class OpenApiAggregator {
     if (documents === undefined) {
       const readAt = Number.NEGATIVE_INFINITY;
       const empty = { value: undefined, readAt, reading: undefined };
-      documents = { v2: { ...empty }, v3: { ...empty }, bytes: 0, serverEtag: undefined };
+      documents = { v2: { ...empty }, v3: { ...empty }, bytes: 0, values: 0, serverEtag: undefined };
       this.#documents.set(name, documents);
     }
     return documents;
@@ -154,27 +159,34 @@ export class OpenApiAggregator {
     );
     if (response.status === 304) return;
     if (response.status === 404) {
-      this.#store(documents, undefined, 0);
+      documents.v2.value = undefined;
+      [documents.bytes, documents.values] = [0, 0];
       return;
     }
     if (response.status !== 200) throw new Error(`failed to retrieve openAPI spec, http error: ${response.status}`);
-    const part = selectGroupVersion(parseJson(response.body).value, api.group, api.version);
-    const text = stringifyExact(part);
-    const etag = createHash("sha256").update(text).digest("hex");
+    const { spec, bytes } = await runInSlices(readSpec(response.body, api));
     documents.serverEtag = response.headers.etag;
-    if (documents.v2.value?.etag === etag) return;
+    if (documents.v2.value?.etag === spec.etag) return;
     const reason = documents.v2.value === undefined ? "add" : "update";
-    this.#store(documents, { ...part, etag }, text.length);
+    this.#store(documents, spec, bytes);
     metrics.countRegeneration(api.name, reason, (clock.monotonic() - began) / 1000);
   }
 
-  #store(documents: CachedDocuments, spec: ExtensionSpec | undefined, bytes: number): void {
-    const total = [...this.#documents.values()].reduce((sum, each) => sum + (each === documents ? 0 : each.bytes), 0);
-    if (total + bytes > CACHED_BYTES_MAX) {
-      throw new Error(`the OpenAPI documents of extension servers are longer than ${CACHED_BYTES_MAX} bytes together`);
+  #store(documents: CachedDocuments, spec: ExtensionSpec, bytes: number): void {
+    const values = countValues(spec, storedValuesMax);
+    const total = { bytes, values };
+    for (const other of this.#documents.values()) {
+      if (other === documents) continue;
+      total.bytes += other.bytes;
+      total.values += other.values;
     }
+    const what = "the OpenAPI documents of extension servers";
+    if (total.bytes > CACHED_BYTES_MAX) throw new Error(`${what} are longer than ${CACHED_BYTES_MAX} bytes together`);
+    if (total.values > CACHED_VALUES_MAX)
+      throw new Error(`${what} have more than ${CACHED_VALUES_MAX} values together`);
     documents.v2.value = spec;
     documents.bytes = bytes;
+    documents.values = values;
   }
 
   async #readV3(api: ExtensionApi): Promise<void> {
@@ -188,7 +200,8 @@ export class OpenApiAggregator {
       return;
     }
     if (response.status !== 200) throw new Error(`failed to retrieve OpenAPI v3, http error: ${response.status}`);
-    const { paths } = parseJson(response.body).value as { readonly paths?: unknown };
+    const { value } = await runInSlices(parseJsonInSteps(response.body, valuesMax));
+    const { paths } = isPlainObject(value) ? value : {};
     const entry = isPlainObject(paths) ? paths[path] : undefined;
     const url = isPlainObject(entry) ? entry.serverRelativeURL : undefined;
     // A server may only describe the group version that it is registered for.
@@ -205,4 +218,20 @@ export class OpenApiAggregator {
     const all = { accept: "application/json", ...headers };
     return await this.#deps.request(api, { path, user: USER, headers: all, ...limits }, this.#deps.signal);
   }
+}
+
+/** The part of the group version, with a hash of its content, and the bytes of its JSON. */
+function* readSpec(
+  body: Buffer,
+  { group, version }: ExtensionApi,
+): Steps<{ readonly spec: ExtensionSpec; readonly bytes: number }> {
+  const { value } = yield* parseJsonInSteps(body, storedValuesMax);
+  const part = yield* selectGroupVersion(value, group, version);
+  const hash = createHash("sha256");
+  let bytes = 0;
+  yield* writeJson(part, 2, (text) => {
+    hash.update(text);
+    bytes += text.length;
+  });
+  return { spec: { ...part, etag: hash.digest("hex") }, bytes };
 }

@@ -1,47 +1,69 @@
 /** OpenAPI v2 documents of extension servers: the part of a group version, and its conversion to v3. */
+import { checkRootMembers } from "../../schema/value/check-values.ts";
 import { isPlainObject, setMember } from "../../schema/value/plain-object.ts";
+import type { Steps } from "../../std/async/steps.ts";
 import { DEFINITION, type JsonObject, mapReferences, type OpenApiPart } from "../openapi/merge-part.ts";
 
 const COMPONENT = "#/components/schemas/";
 
-/** Throws when the value is not an OpenAPI v2 document. */
-export function selectGroupVersion(document: unknown, group: string, version: string): OpenApiPart {
+/** Throws when the value is not an OpenAPI v2 document, and for more paths or definitions than a step can copy. */
+export function* selectGroupVersion(document: unknown, group: string, version: string): Steps<OpenApiPart> {
   if (!isPlainObject(document) || !isPlainObject(document.paths)) throw new Error("it is not an OpenAPI document");
   const { definitions: all = {} } = document;
   if (!isPlainObject(all)) throw new Error("its definitions are no object");
+  for (const members of [document.paths, all]) checkRootMembers(members);
   const prefix = `/apis/${group}/${version}/`;
   const paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => path.startsWith(prefix)));
+  yield;
   const definitions: Record<string, unknown> = {};
-  const pending = [...referencesOf(paths)];
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    if (Object.hasOwn(definitions, name) || !Object.hasOwn(all, name)) continue;
+  /** Names of definitions, each once. */
+  const pending: string[] = [];
+  const select = (name: string): void => {
+    if (Object.hasOwn(definitions, name) || !Object.hasOwn(all, name)) return;
     setMember(definitions, name, all[name]);
-    pending.push(...referencesOf(all[name]));
+    pending.push(name);
+  };
+  for (const path of Object.values(paths)) {
+    visitReferences(path, select);
+    yield;
+  }
+  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+    visitReferences(all[name], select);
+    yield;
   }
   return { paths, definitions };
 }
 
-function* referencesOf(value: unknown): Generator<string> {
-  if (Array.isArray(value)) for (const item of value) yield* referencesOf(item);
+function visitReferences(value: unknown, visit: (name: string) => void): void {
+  if (Array.isArray(value)) for (const item of value) visitReferences(item, visit);
   else if (isPlainObject(value)) {
     for (const [name, member] of Object.entries(value)) {
       if (name === "$ref" && typeof member === "string" && member.startsWith(DEFINITION)) {
-        yield member.slice(DEFINITION.length);
-      } else yield* referencesOf(member);
+        visit(member.slice(DEFINITION.length));
+      } else visitReferences(member, visit);
     }
   }
 }
 
 /** Converts the part to an OpenAPI v3 document, for servers that have v2 only. */
-export function convertToV3({ paths, definitions }: OpenApiPart): JsonObject {
+export function* convertToV3({ paths, definitions }: OpenApiPart): Steps<JsonObject> {
   const toComponent = (value: unknown): unknown =>
     mapReferences(value, (reference) => reference.replace(DEFINITION, COMPONENT));
   return {
     openapi: "3.0.0",
     info: { title: "Kubernetes", version: "unversioned" },
-    paths: mapMembers(paths, (path) => convertPath(toComponent(path))),
-    components: { schemas: toComponent(definitions) },
+    paths: yield* mapInSteps(paths, (path) => convertPath(toComponent(path))),
+    components: { schemas: yield* mapInSteps(definitions, toComponent) },
   };
+}
+
+function* mapInSteps(value: JsonObject, map: (member: unknown) => unknown): Steps<JsonObject> {
+  const mapped: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(value)) {
+    setMember(mapped, name, map(member));
+    yield;
+  }
+  return mapped;
 }
 
 const METHODS: ReadonlySet<string> = new Set(["get", "put", "post", "delete", "options", "head", "patch"]);

@@ -1,6 +1,8 @@
 /** Merges OpenAPI v2 documents of extension servers into that of this server. */
+import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { isPlainObject, setMember } from "../../schema/value/plain-object.ts";
+import type { Steps } from "../../std/async/steps.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -17,11 +19,12 @@ const GROUP_VERSION_KIND = "x-kubernetes-group-version-kind";
  * Adds the part to a document. Paths that the document has stay; a definition of another content under the same name
  * is renamed to `NAME_v2`.
  */
-export function mergePart(into: { paths: JsonObject; definitions: JsonObject }, part: OpenApiPart): void {
+export function* mergePart(into: { paths: JsonObject; definitions: JsonObject }, part: OpenApiPart): Steps<void> {
   const renamed = new Map<string, string>();
   for (const [name, definition] of Object.entries(part.definitions)) {
     const free = findName(into.definitions, part.definitions, name, definition);
     if (free !== name) renamed.set(name, free);
+    yield;
   }
   const rename = (value: unknown): unknown => (renamed.size === 0 ? value : renameReferences(value, renamed));
   const added: Record<string, unknown> = {};
@@ -29,9 +32,17 @@ export function mergePart(into: { paths: JsonObject; definitions: JsonObject }, 
     const key = renamed.get(name) ?? name;
     const existing = Object.hasOwn(into.definitions, key) ? into.definitions[key] : undefined;
     setMember(added, key, existing === undefined ? rename(definition) : withKindsOf(existing, definition));
+    yield;
   }
   into.definitions = { ...into.definitions, ...added };
-  into.paths = { ...(rename(part.paths) as JsonObject), ...into.paths };
+  yield;
+  const paths: Record<string, unknown> = {};
+  for (const [name, path] of Object.entries(part.paths)) {
+    setMember(paths, name, rename(path));
+    yield;
+  }
+  into.paths = { ...paths, ...into.paths };
+  yield;
 }
 
 /** The name itself when no other definition has it. */
@@ -58,7 +69,8 @@ function withKindsOf(existing: unknown, other: unknown): unknown {
   const [own, more] = [existing[GROUP_VERSION_KIND], other[GROUP_VERSION_KIND]];
   if (!Array.isArray(more) || more.length === 0) return existing;
   const kinds: readonly unknown[] = Array.isArray(own) ? own : [];
-  const added = more.filter((kind) => !kinds.some((each) => deepEqual(each, kind)));
+  const known = new Set(kinds.map(canonicalJson));
+  const added = more.filter((kind) => !known.has(canonicalJson(kind)));
   return added.length === 0 ? existing : { ...existing, [GROUP_VERSION_KIND]: [...kinds, ...added] };
 }
 

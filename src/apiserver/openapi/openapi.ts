@@ -8,14 +8,13 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
-import { stringifyExact } from "../../schema/json/exact-numbers.ts";
-import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { runInSlices, type Steps } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic-v2.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";
+import { encodeJson, writeJson } from "./json-steps.ts";
 import { mergePart, type OpenApiPart } from "./merge-part.ts";
 import { createOpenApiContext } from "./openapi-context.ts";
 
@@ -170,10 +169,9 @@ export class OpenApi {
     const json = { paths: {}, definitions: {}, ...document.json(this.#gitVersion) };
     yield;
     for (const spec of specs) {
-      mergePart(json, spec);
-      yield;
+      yield* mergePart(json, spec);
     }
-    return mediaType === V2_PROTOBUF ? Buffer.from(encodeGnostic(json)) : yield* encodeMembers(json, 2);
+    return mediaType === V2_PROTOBUF ? Buffer.from(encodeGnostic(json)) : yield* encodeJson(json, 2);
   }
 
   async #v3(path: string, part: DocumentPart, describe: Describe): Promise<EncodedDocument> {
@@ -298,50 +296,15 @@ async function encodeDocument(steps: Steps<Buffer>): Promise<EncodedDocument> {
   return { body, etag: etagOf(body), protobuf: () => (protobuf ??= encodeGnosticV3(JSON.parse(body.toString()))) };
 }
 
-/** Characters of JSON that are encoded or hashed together. */
-const CHUNK_LENGTH = 64 * 1024;
-
 function* encodeSteps(document: Steps<object>, depth: number): Steps<Buffer> {
-  return yield* encodeMembers(yield* document, depth);
-}
-
-/** The value as JSON, in a step for each member down to `depth`. */
-function* encodeMembers(value: object, depth: number): Steps<Buffer> {
-  const chunks: Buffer[] = [];
-  yield* writeChunks(value, depth, (chunk) => void chunks.push(Buffer.from(chunk)));
-  return Buffer.concat(chunks);
+  return yield* encodeJson(yield* document, depth);
 }
 
 /** The ETag of the value as JSON. */
 function* hashSteps(document: Steps<object>, depth: number): Steps<string> {
   const hash = createHash("sha512");
-  yield* writeChunks(yield* document, depth, (chunk) => void hash.update(chunk));
+  yield* writeJson(yield* document, depth, (chunk) => void hash.update(chunk));
   return quotedHash(hash);
-}
-
-/** The text is never in memory as a whole. */
-function* writeChunks(value: object, depth: number, write: (chunk: string) => void): Steps<void> {
-  let pending = "";
-  yield* writeMembers(value, depth, (text) => {
-    pending += text;
-    if (pending.length < CHUNK_LENGTH) return;
-    write(pending);
-    pending = "";
-  });
-  write(pending);
-}
-
-function* writeMembers(value: object, depth: number, write: (text: string) => void): Steps<void> {
-  let separator = "{";
-  for (const [name, member] of Object.entries(value)) {
-    if (member === undefined) continue;
-    write(`${separator}${JSON.stringify(name)}:`);
-    separator = ",";
-    if (depth > 1 && isPlainObject(member)) yield* writeMembers(member, depth - 1, write);
-    else write(stringifyExact(member));
-    yield;
-  }
-  write(separator === "{" ? "{}" : "}");
 }
 
 function isSameKinds(a: readonly Kind[], b: readonly Kind[]): boolean {

@@ -9,6 +9,7 @@ import { get } from "../../registry/get.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { type FieldError, forbiddenField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { formatInstant } from "../../schema/value/time.ts";
+import { ByteChunks } from "../../std/collections/byte-chunks.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
 import { logWebSocket } from "../responses/websocket-stream.ts";
 import type { AgentConnections, AgentResponse } from "./agent-connections.ts";
@@ -98,14 +99,12 @@ function agentLogQuery(options: LogQuery, splitLogs: boolean): string {
 
 /** Converts the agent's error response to a `Status`. */
 async function toStatusError(response: AgentResponse, pod: string): Promise<StatusError> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const chunks = new ByteChunks();
   for await (const chunk of response.body) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > ERROR_BODY_BYTES_MAX) break;
+    chunks.add(chunk);
+    if (chunks.length > ERROR_BODY_BYTES_MAX) break;
   }
-  const text = Buffer.concat(chunks).toString("utf8").trim();
+  const text = chunks.concat().toString("utf8").trim();
   const message = statusMessage(text) ?? text;
   switch (response.status) {
     case 400:

@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool } from "undici";
 import { Semaphore } from "../../std/async/semaphore.ts";
+import { ByteChunks } from "../../std/collections/byte-chunks.ts";
 import type { Connector } from "../transport/connector.ts";
 import { type TlsIdentity, tlsOptions } from "../transport/dial.ts";
 import { connectVerified } from "../transport/namesake-issuer.ts";
@@ -122,14 +123,12 @@ async function post(pool: Pool, request: WebhookRequest): Promise<WebhookRespons
     body,
     signal,
   });
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const chunks = new ByteChunks();
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > responseBytesMax) throw new Error(`its response is longer than ${responseBytesMax} bytes`);
+    chunks.add(chunk);
+    if (chunks.length > responseBytesMax) throw new Error(`its response is longer than ${responseBytesMax} bytes`);
   }
   // undici frees the connection one turn of the event loop later: a caller's next request would open another.
   await nextTurn();
-  return { status: response.statusCode, body: Buffer.concat(chunks) };
+  return { status: response.statusCode, body: chunks.concat() };
 }

@@ -42,6 +42,16 @@ t.test("makeContainerConfig() sets the labels and annotations that crictl reads"
   t.same(config.args, ["1", "$(B)"]);
 });
 
+t.test("makeContainerConfig() bounds the expanded command and arguments together", async (t) => {
+  const environment = new Map([["A", "x".repeat(1_000_000)]]);
+  const words = (count: number) => Array.from({ length: count }, () => "$(A)");
+  const make = (container: Partial<Container>) => makeContainerConfig(input(container, {}, { environment }));
+  t.equal(make({ command: words(8), args: words(8) }).args?.length, 8);
+  for (const container of [{ command: words(17) }, { args: words(17) }, { command: words(9), args: words(9) }]) {
+    t.throws(() => make(container), { message: "the command with its arguments has more than 16777216 characters" });
+  }
+});
+
 t.test(
   "makeContainerConfig() converts requests and limits to CPU shares and quota, memory limit and OOM score",
   async (t) => {

@@ -8,7 +8,7 @@ import type { Image } from "../../runtime/cri/image.ts";
 import type { Device, LinuxContainerResources, Mount, UserNamespace } from "../../runtime/cri/shared.ts";
 import { annotations, labels } from "../../runtime/observation.ts";
 import { logPath } from "../directories.ts";
-import { expand } from "../environment/expansion.ts";
+import { expand, TextBudget } from "../environment/expansion.ts";
 import { graceSeconds, podFullName } from "../pod-fields.ts";
 import { makeContainerResources, type ResourceSettings } from "../resources/container-resources.ts";
 import {
@@ -48,10 +48,12 @@ export interface ContainerConfigInput {
 /** As the kernel writes it. */
 const NO_QUOTA = -1n;
 
-/** Throws with Kubernetes' text when the security context cannot be satisfied. */
+/** Throws with Kubernetes' text when the security context cannot be satisfied, and when the command is too long. */
 export function makeContainerConfig(input: ContainerConfigInput): ContainerConfig {
   const { pod, container, environment } = input;
-  const lookup = (name: string): string | undefined => environment.get(name);
+  const budget = new TextBudget("the command with its arguments");
+  const expandWords = (words: readonly string[] = []): readonly string[] =>
+    words.map((word) => budget.add(expand(word, (name) => environment.get(name))));
   const stopSignal = toRuntimeSignal(container);
   verifyNonRoot(input);
   const allocated = mergeDevices(input.assignment?.devices ?? [], input.assignment?.cdiDevices ?? []);
@@ -59,8 +61,8 @@ export function makeContainerConfig(input: ContainerConfigInput): ContainerConfi
   return {
     metadata: { name: container.name, attempt: input.restartCount },
     image: { image: input.imageRef, userSpecifiedImage: container.image },
-    command: (container.command ?? []).map((word) => expand(word, lookup)),
-    args: (container.args ?? []).map((word) => expand(word, lookup)),
+    command: expandWords(container.command),
+    args: expandWords(container.args),
     ...(container.workingDir === undefined ? {} : { workingDir: container.workingDir }),
     envs: [...allocated.envs, ...environment].map(([key, value]) => ({ key, value })),
     mounts: [...allocated.mounts, ...input.mounts],

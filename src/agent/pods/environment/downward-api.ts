@@ -49,12 +49,19 @@ export function resolveFieldRef(pod: Pod, path: string, node: NodeInfo, podIps: 
   }
 }
 
+/** Thousands of variables and files may have the same text. */
+const formattedMaps = new WeakMap<object, string>();
+
 /** A line `key="value"` for each entry, sorted, with values quoted as Go does. */
 function formatMap(map: Readonly<Record<string, string>>): string {
-  return Object.keys(map)
+  const known = formattedMaps.get(map);
+  if (known !== undefined) return known;
+  const text = Object.keys(map)
     .sort()
     .map((key) => `${key}=${goQuote(map[key] ?? "")}`)
     .join("\n");
+  formattedMaps.set(map, text);
+  return text;
 }
 
 export function resolveResourceFieldRef(

@@ -86,3 +86,39 @@ t.test("makeEnvironment() returns what the node can allocate in place of an abse
     );
   }
 });
+
+t.test("makeEnvironment() bounds the values of every source together", async (t) => {
+  const large = "x".repeat(1_000_000);
+  const data = async () => ({ large });
+  const sources = { configMap: data, secret: data, services: async () => [] };
+  const node = { name: "n1", ips: [], allocatable: { cpuMillis: 1, memoryBytes: 1, storageBytes: 1 } };
+  const names = Array.from({ length: 20 }, (_, index) => `E${index}`);
+  const selector = { name: "m", key: "large" };
+  const cases: Readonly<Record<string, Partial<Container>>> = {
+    env: { env: names.map((name) => ({ name, value: large })) },
+    references: { env: [{ name: "A", value: large }, ...names.map((name) => ({ name, value: "$(A)" }))] },
+    doubled: {
+      env: [
+        { name: "E0", value: "x".repeat(100) },
+        ...names.slice(1).map((name, index) => ({ name, value: `$(E${index})$(E${index})` })),
+      ],
+    },
+    fields: { env: names.map((name) => ({ name, valueFrom: { fieldRef: { fieldPath: "metadata.annotations" } } })) },
+    keys: { env: names.map((name) => ({ name, valueFrom: { configMapKeyRef: selector } })) },
+    envFrom: { envFrom: names.map((prefix) => ({ prefix, secretRef: { name: "s" } })) },
+  };
+  for (const [what, fields] of Object.entries(cases)) {
+    const container = { name: "c", ...fields };
+    const plain = testPod("web", { containers: [container] });
+    const pod = { ...plain, metadata: { ...plain.metadata, annotations: { large } } };
+    await t.rejects(
+      makeEnvironment({ pod, container, node, podIps: [], sources }),
+      /the (environment|expanded text) has more than 16777216 characters/,
+      what,
+    );
+  }
+  const container = { name: "c", env: names.map(() => ({ name: "SAME", value: large })) };
+  const pod = testPod("web", { containers: [container] });
+  const environment = await makeEnvironment({ pod, container, node, podIps: [], sources });
+  t.same([...environment.keys()], ["SAME"], "values that are replaced do not count");
+});

@@ -8,7 +8,7 @@ import type { Service } from "../../../api/core/service/schema.ts";
 import { getMember } from "../../../schema/value/plain-object.ts";
 import { podNamespace } from "../pod-fields.ts";
 import { type NodeInfo, resolveFieldRef, resolveResourceFieldRef } from "./downward-api.ts";
-import { expand } from "./expansion.ts";
+import { expand, TextBudget } from "./expansion.ts";
 import { makeServiceVariables } from "./service-links.ts";
 
 /** ConfigMaps and Secrets as key → text; undefined when there is no such object. */
@@ -27,21 +27,27 @@ export interface EnvironmentInput {
   readonly sources: EnvironmentSources;
 }
 
-/** Rejects with Kubernetes' text when a required object or key is missing. */
+/** Rejects when a required object or key is missing, with Kubernetes' text, and when the values are too long. */
 export async function makeEnvironment(input: EnvironmentInput): Promise<ReadonlyMap<string, string>> {
   const environment = new Map<string, string>();
+  const budget = new TextBudget("the environment");
+  const set = (name: string, value: string): void => {
+    budget.add(value);
+    budget.remove(environment.get(name) ?? "");
+    environment.set(name, value);
+  };
   for (const from of input.container.envFrom ?? []) {
     for (const [key, value] of Object.entries(await readEnvFrom(input, from))) {
-      environment.set(`${from.prefix ?? ""}${key}`, value);
+      set(`${from.prefix ?? ""}${key}`, value);
     }
   }
   const services = makeServiceVariables(input.pod, await input.sources.services());
   const lookup = (name: string): string | undefined => environment.get(name) ?? services.get(name);
   for (const variable of input.container.env ?? []) {
     const value = await resolveValue(input, variable, lookup);
-    if (value !== undefined) environment.set(variable.name, value);
+    if (value !== undefined) set(variable.name, value);
   }
-  for (const [name, value] of services) if (!environment.has(name)) environment.set(name, value);
+  for (const [name, value] of services) if (!environment.has(name)) set(name, value);
   return environment;
 }
 

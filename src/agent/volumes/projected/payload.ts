@@ -80,6 +80,8 @@ export function createDownwardPayload(
   mode: number | undefined,
 ): Payload {
   const files = new Map<string, FileContent>();
+  /** Equal texts are in memory once. */
+  const encoded = new Map<string, Buffer>();
   for (const item of items ?? []) {
     validatePath(item.path);
     const text =
@@ -88,7 +90,9 @@ export function createDownwardPayload(
         : item.resourceFieldRef === undefined
           ? ""
           : resolveResourceFieldRef(context.pod, undefined, item.resourceFieldRef, context.node);
-    files.set(item.path, { data: Buffer.from(text), mode: item.mode ?? mode ?? MODE });
+    const data = encoded.get(text) ?? Buffer.from(text);
+    encoded.set(text, data);
+    files.set(item.path, { data, mode: item.mode ?? mode ?? MODE });
   }
   return files;
 }

@@ -9,6 +9,7 @@ import type { Status } from "../../../api/status.ts";
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
 import { SpdyConnection, type SpdyStream, type StreamEnd, type StreamHandler } from "../../../http/spdy/connection.ts";
 import { connectUpgrade, UpgradeError, type UpgradeRefusal } from "../../../http/upgrade/connect-upgrade.ts";
+import { ByteChunks } from "../../../std/collections/byte-chunks.ts";
 import type { CounterFamily } from "../../../std/metrics/metrics.ts";
 import { traceHeaders } from "../../../tracing/span.ts";
 import { CHANNELS, ChannelSocket, rejectHandshake } from "./channel-socket.ts";
@@ -212,14 +213,12 @@ async function connect({ headers = {}, ...to }: UpgradeDestination, signal: Abor
 
 /** The agent's error: a Status as it is, other text as client-go reports it. */
 async function refusedStatus({ body }: UpgradeRefusal): Promise<StreamStatus> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const chunks = new ByteChunks();
   for await (const chunk of body) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > ERROR_BYTES_MAX) break;
+    chunks.add(chunk);
+    if (chunks.length > ERROR_BYTES_MAX) break;
   }
-  const text = Buffer.concat(chunks).toString("utf8").trim();
+  const text = chunks.concat().toString("utf8").trim();
   const status = parseStatus(text);
   return status?.kind === "Status" ? status : internalError(`unable to upgrade connection: ${text}`);
 }
