@@ -2,9 +2,10 @@
  * The Common Expression Language (CEL) as in Kubernetes 1.33.
  *
  *     const environment = createEnvironment({ variables: { self: celTypeOf(schema)! }, nameFormats });
- *     const { program, errors } = compile("self.replicas <= self.maxReplicas", environment, { result: boolType });
- *     if (errors !== undefined) throw new Error(renderErrors(errors, source));
- *     const result = program.evaluate({ self: toCelValue(schema, object) }, { budget: PER_CALL_COST_MAX });
+ *     const compiled = compile("self.replicas <= self.maxReplicas", environment, { result: boolType });
+ *     if (compiled.program === undefined) throw new Error(describeFailure(compiled, source));
+ *     const variables = { self: toCelValue(schema, object) };
+ *     const result = compiled.program.evaluate(variables, { budget: PER_CALL_COST_MAX });
  *
  * The stages are folders: `parse/` (text to tree, macros), `check/` (types and overloads), `cost/` (estimates and
  * limits) and `evaluate/` (tree to closures). `adapter/` converts schemas and JSON to CEL types and values,
@@ -18,11 +19,12 @@ import { isSameType } from "./check/unify.ts";
 import { type CostEstimate, estimateCost } from "./cost/estimate.ts";
 import { PER_CALL_COST_MAX } from "./cost/limits.ts";
 import type { Environment } from "./environment.ts";
+import { InstantiationError } from "./evaluate/constant-folding.ts";
 import { CostExceeded, Frame, type Interpretable } from "./evaluate/frame.ts";
 import { planEvaluation } from "./evaluate/planner.ts";
 import { resetScans } from "./libraries/characters.ts";
 import { parse } from "./parse/parser.ts";
-import type { CelError } from "./parse/source.ts";
+import { type CelError, renderErrors } from "./parse/source.ts";
 import { formatType, type Type } from "./values/types.ts";
 import { comparisonCounter, Failure, type Value } from "./values/value.ts";
 
@@ -33,7 +35,16 @@ export interface CompileOptions {
 
 export type CompileResult =
   | { readonly program: Program; readonly errors?: undefined }
-  | { readonly program?: undefined; readonly errors: readonly CelError[] };
+  | ({ readonly program?: undefined } & CompileFailure);
+
+export interface CompileFailure {
+  readonly errors: readonly CelError[];
+  /**
+   * `result`: the expression has another type than required. `instantiation`: the conversion of a constant fails
+   * (`int('x')`), or a constant is no regular expression.
+   */
+  readonly stage: "compilation" | "result" | "instantiation";
+}
 
 export interface Program {
   readonly source: string;
@@ -66,18 +77,32 @@ export interface EvaluationError {
 /** Parses and checks an expression. Returns all errors of the stage that fails, at most 100. */
 export function compile(source: string, environment: Environment, options: CompileOptions = {}): CompileResult {
   const parsed = parse(source);
-  if (parsed.errors !== undefined) return parsed;
+  if (parsed.errors !== undefined) return { ...parsed, stage: "compilation" };
   const result = check(parsed.expr, source, environment);
-  if (result.errors !== undefined) return result;
+  if (result.errors !== undefined) return { ...result, stage: "compilation" };
   const { checked } = result;
-  const literalErrors = checkLiterals(checked, source);
-  if (literalErrors.length > 0) return { errors: literalErrors };
+  const literalErrors = checkLiterals(checked, source, environment);
+  if (literalErrors.length > 0) return { errors: literalErrors, stage: "compilation" };
   const resultType = checked.typeOf(checked.expr);
   if (options.result !== undefined && !isSameType(options.result, resultType)) {
-    const message = `must evaluate to ${formatType(options.result)}`;
-    return { errors: [{ message, line: 1, column: 0 }] };
+    return failure("result", `must evaluate to ${formatType(options.result)}`);
   }
-  return { program: createProgram(source, checked, resultType) };
+  try {
+    return { program: createProgram(source, checked, resultType) };
+  } catch (error) {
+    if (error instanceof InstantiationError) return failure("instantiation", error.message);
+    throw error;
+  }
+}
+
+function failure(stage: CompileFailure["stage"], message: string): CompileResult {
+  return { errors: [{ message, line: 1, column: 0 }], stage };
+}
+
+/** The failure as Kubernetes describes it. */
+export function describeFailure({ errors, stage }: CompileFailure, source: string): string {
+  if (stage === "compilation") return `compilation failed: ${renderErrors(errors, source)}`;
+  return stage === "result" ? errors[0]!.message : `program instantiation failed: ${errors[0]!.message}`;
 }
 
 function createProgram(source: string, checked: CheckedExpression, resultType: Type): Program {

@@ -103,7 +103,8 @@ function celValueOf(parent: TextMessage): Value {
     case "double_value":
       return doubleOf(requireText(raw));
     case "string_value":
-      return requireText(raw);
+      // Kubernetes' libraries format numbers without the narrow no-break spaces of later locale data.
+      return requireText(raw).replaceAll("\u202f×\u202f", "×");
     case "bytes_value":
       return raw as Uint8Array;
     case "list_value":

@@ -1,8 +1,7 @@
 /** Evaluates the expressions of a webhook or a policy with one cost budget. */
-import { type CompileResult, compile, type Program, type Variables } from "../../cel/cel.ts";
+import { type CompileResult, compile, describeFailure, type Program, type Variables } from "../../cel/cel.ts";
 import { PER_CALL_COST_MAX } from "../../cel/cost/limits.ts";
 import type { Environment } from "../../cel/environment.ts";
-import { renderErrors } from "../../cel/parse/source.ts";
 import { dynType, type Type } from "../../cel/values/types.ts";
 import { fail, MapValue, type Value } from "../../cel/values/value.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
@@ -25,9 +24,10 @@ export function compileExpression(source: string, environment: Environment): Com
   return compiledExpression(source, compile(source, environment));
 }
 
-export function compiledExpression(source: string, { program, errors }: CompileResult): CompiledExpression {
-  if (errors === undefined) return { source, program, error: "" };
-  return { source, program: undefined, error: `compilation failed: ${renderErrors(errors, source)}` };
+export function compiledExpression(source: string, compiled: CompileResult): CompiledExpression {
+  const { program } = compiled;
+  if (program !== undefined) return { source, program, error: "" };
+  return { source, program: undefined, error: describeFailure(compiled, source) };
 }
 
 /** The outcome of one expression: a value or an error. */

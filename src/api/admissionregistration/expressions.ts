@@ -1,9 +1,8 @@
 /** The CEL environment of match conditions and admission policies, and validation of their expressions. */
-import { type CompileResult, compile } from "../../cel/cel.ts";
+import { type CompileResult, compile, describeFailure } from "../../cel/cel.ts";
 import { isSameType } from "../../cel/check/unify.ts";
 import { createEnvironment, type Environment, type ObjectTypes } from "../../cel/environment.ts";
 import { authorizerType, resourceCheckType } from "../../cel/libraries/authorizer.ts";
-import { renderErrors } from "../../cel/parse/source.ts";
 import {
   boolType,
   dynType,
@@ -138,12 +137,15 @@ const APPLY_CONFIGURATION = "Object";
 /** The type of an operation of a JSON patch. */
 const JSON_PATCH = "JSONPatch";
 
-const jsonPatchType = objectType(JSON_PATCH, {
+const jsonPatchFields = objectType(JSON_PATCH, {
   op: stringType,
   path: stringType,
   from: stringType,
   value: dynType,
 });
+/** In Kubernetes other fields have a type without a name, which no value has. */
+const jsonPatchType: ObjectType = { ...jsonPatchFields, field: (name) => jsonPatchFields.field(name) ?? namelessType };
+const namelessType = objectType("", {});
 
 /**
  * The types of mutations: `JSONPatch`, `Object`, and `Object.spec.containers` for the objects at that path. Their
@@ -194,8 +196,25 @@ export function validateExactExpression(
   return expressionErrors(compile(source, names), source, results, path);
 }
 
+/** The name of a type as cel-go's `String` method returns it. */
 function goTypeName(type: Type): string {
-  return type.kind === "null" ? "null_type" : formatType(type);
+  switch (type.kind) {
+    case "null":
+      return "null_type";
+    case "timestamp":
+    case "duration":
+      return `google.protobuf.${type.kind === "timestamp" ? "Timestamp" : "Duration"}`;
+    case "list":
+      return `list(${goTypeName(type.element)})`;
+    case "map":
+      return `map(${goTypeName(type.key)}, ${goTypeName(type.value)})`;
+    case "opaque":
+      return type.parameters.length === 0 ? type.name : `${type.name}(${type.parameters.map(goTypeName).join(", ")})`;
+    case "type":
+      return type.of === undefined ? "type" : `type(${goTypeName(type.of)})`;
+    default:
+      return formatType(type);
+  }
 }
 
 export function expressionErrors(
@@ -205,10 +224,15 @@ export function expressionErrors(
   path: string,
 ): readonly FieldError[] {
   if (compiled.errors !== undefined) {
-    return [invalidField(path, source, `compilation failed: ${renderErrors(compiled.errors, source)}`)];
+    const text = describeFailure(compiled, source);
+    return [
+      compiled.stage === "instantiation"
+        ? { type: "InternalError", field: path, detail: text }
+        : invalidField(path, source, text),
+    ];
   }
   const { resultType } = compiled.program;
   if (results === undefined || results.some((type) => isSameType(type, resultType))) return [];
   const expected = results.length === 1 ? formatType(results[0]!) : `one of [${results.map(goTypeName).join(" ")}]`;
-  return [invalidField(path, source, `must evaluate to ${expected} but got ${formatType(resultType)}`)];
+  return [invalidField(path, source, `must evaluate to ${expected} but got ${goTypeName(resultType)}`)];
 }

@@ -1,9 +1,8 @@
 /** CEL expressions that select devices. */
-import { compile, type Program } from "../../cel/cel.ts";
+import { compile, describeFailure, type Program } from "../../cel/cel.ts";
 import { createEnvironment } from "../../cel/environment.ts";
 import { toQuantity } from "../../cel/libraries/quantity.ts";
 import { toSemver } from "../../cel/libraries/semver.ts";
-import { renderErrors } from "../../cel/parse/source.ts";
 import { EntryMap } from "../../cel/values/entry-map.ts";
 import { ObjectValue } from "../../cel/values/object-value.ts";
 import { boolType, dynType, formatType, mapType, objectType, opaqueType, stringType } from "../../cel/values/types.ts";
@@ -60,8 +59,9 @@ function validateExpression(expression: string, path: string, isStored: boolean)
 
 /** The program, or Kubernetes' text for why there is none. */
 export function compileSelector(expression: string): Program | string {
-  const { program, errors } = compile(expression, environment);
-  if (program === undefined) return `compilation failed: ${renderErrors(errors, expression)}`;
+  const compiled = compile(expression, environment);
+  const { program } = compiled;
+  if (program === undefined) return describeFailure(compiled, expression);
   const type = program.resultType;
   if (type.kind === "bool" || type.kind === "dyn") return program;
   return `must evaluate to ${formatType(boolType)} or the unknown type, not ${formatType(type)}`;

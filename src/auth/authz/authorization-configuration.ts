@@ -187,7 +187,7 @@ function conditionErrors(
     if (seen.has(expression)) return [duplicate(at, expression)];
     seen.add(expression);
     const compiled = compileCondition(expression);
-    return "problem" in compiled ? [invalidField(at, expression, `compilation failed: ${compiled.problem}`)] : [];
+    return "problem" in compiled ? [invalidField(at, expression, compiled.problem)] : [];
   });
 }
 

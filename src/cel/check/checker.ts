@@ -49,9 +49,8 @@ const ERRORS_MAX = 100;
 export function check(expr: Expr, source: string, environment: Environment): CheckResult {
   const checker = new Checker(environment);
   checker.visit(expr);
-  const issues = checker.issues.length > 0 ? checker.issues : checker.literalIssues;
-  if (issues.length > 0) {
-    const errors = issues.slice(0, ERRORS_MAX);
+  if (checker.issues.length > 0) {
+    const errors = checker.issues.slice(0, ERRORS_MAX);
     return { errors: errors.map(({ offset, message }) => createError(source, offset, message)) };
   }
   return {
@@ -72,10 +71,6 @@ interface Issue {
 
 class Checker extends ExprPass<Type> {
   readonly issues: Issue[] = [];
-  /** Literals with items of several types, which are errors only in an expression that has no other. */
-  readonly literalIssues: Issue[] = [];
-  /** Lists that may have items of several types: the arguments of `format`. */
-  readonly #mixed = new Set<Expr>();
   readonly references = new Map<Expr, Reference>();
   readonly #environment: Environment;
   readonly #bindings = new Bindings();
@@ -149,7 +144,6 @@ class Checker extends ExprPass<Type> {
 
   call(expr: Call): Type {
     if (expr.name === "_?._") return this.#optionalSelect(expr);
-    if (expr.name === "format" && expr.target !== undefined) for (const arg of expr.args) this.#mixed.add(arg);
     for (const arg of expr.args) this.visit(arg);
     const target = expr.target;
     if (target === undefined) {
@@ -228,7 +222,7 @@ class Checker extends ExprPass<Type> {
     expr.elements.forEach((item, index) => {
       const type = this.visit(item);
       const plain = expr.optional.has(index) ? this.#unwrapOptional(item, type) : type;
-      element = this.#join(item, element, plain, this.#mixed.has(expr));
+      element = this.#join(element, plain);
     });
     return listType(element ?? this.#bindings.freshParameter());
   }
@@ -237,9 +231,9 @@ class Checker extends ExprPass<Type> {
     let key: Type | undefined;
     let value: Type | undefined;
     for (const entry of expr.entries) {
-      key = this.#join(entry.key, key, this.visit(entry.key));
+      key = this.#join(key, this.visit(entry.key));
       const type = this.visit(entry.value);
-      value = this.#join(entry.value, value, entry.optional ? this.#unwrapOptional(entry.value, type) : type);
+      value = this.#join(value, entry.optional ? this.#unwrapOptional(entry.value, type) : type);
     }
     return mapType(key ?? this.#bindings.freshParameter(), value ?? this.#bindings.freshParameter());
   }
@@ -252,12 +246,9 @@ class Checker extends ExprPass<Type> {
     return type;
   }
 
-  /** Kubernetes requires items of the same type in a literal. */
-  #join(expr: Expr, before: Type | undefined, type: Type, isMixed = false): Type {
+  #join(before: Type | undefined, type: Type): Type {
     if (before === undefined) return type;
-    if (this.#bindings.isAssignable(before, type)) return mostGeneral(before, type);
-    if (!this.#environment.mixedLiterals && !isMixed) this.literalIssues.push(this.#mismatch(expr, before, type));
-    return dynType;
+    return this.#bindings.isAssignable(before, type) ? mostGeneral(before, type) : dynType;
   }
 
   object(expr: ObjectLiteral): Type {
@@ -279,9 +270,9 @@ class Checker extends ExprPass<Type> {
     if (named === undefined) {
       return this.#report(expr.offset, `undeclared reference to '${expr.type}' (in container '')`);
     }
-    const type = named.kind === "type" ? named.of : undefined;
-    if (type?.kind === "object") return type;
-    return this.#report(expr.offset, `'${formatType(type ?? named)}' is not a message type`);
+    if (named.kind !== "type") return this.#report(expr.offset, `'${formatType(named)}' is not a type`);
+    if (named.of?.kind === "object") return named.of;
+    return this.#report(expr.offset, `'${formatType(named.of ?? named)}' is not a message type`);
   }
 
   comprehension(expr: Comprehension): Type {
@@ -332,13 +323,8 @@ class Checker extends ExprPass<Type> {
   }
 
   #reportMismatch(expr: Expr, expected: Type, actual: Type): Type {
-    const { offset, message } = this.#mismatch(expr, expected, actual);
-    return this.#report(offset, message);
-  }
-
-  #mismatch({ offset }: Expr, expected: Type, actual: Type): Issue {
     const [wanted, found] = [expected, actual].map((type) => formatType(this.#bindings.resolve(type, true)));
-    return { offset, message: `expected type '${wanted}' but found '${found}'` };
+    return this.#report(expr.offset, `expected type '${wanted}' but found '${found}'`);
   }
 
   #report(offset: number, message: string): Type {

@@ -71,7 +71,21 @@ export class ConstantFolder extends ExprPass<Value | undefined> {
     if (expr.target !== undefined || expr.args.length !== 1 || !conversions.has(expr.name)) return undefined;
     const value = this.visit(only!);
     if (value === undefined || reference?.kind !== "call") return undefined;
-    return tryEvaluate(() => (createDispatcher(reference.overloads)([value]).call as (value: Value) => Value)(value));
+    const { name, overloads } = reference;
+    return instantiate(() => (createDispatcher(name, overloads)([value]).call as (value: Value) => Value)(value));
+  }
+}
+
+/** A constant has no value, or another does not accept it: the expression has no program. */
+export class InstantiationError extends Error {}
+
+/** A failure is one of the whole expression. */
+export function instantiate<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof Failure) throw new InstantiationError(error.message);
+    throw error;
   }
 }
 

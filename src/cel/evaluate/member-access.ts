@@ -38,7 +38,7 @@ export function elementOf(value: Value, index: Value): Value {
     return member === undefined ? fail(`no such key: ${formatIndex(index)}`) : member;
   }
   if (value instanceof Optional) return optionalElement(value, index);
-  return fail("no such overload");
+  return fail(`no such key: ${formatIndex(index)}`);
 }
 
 /** `a[?i]`. */
@@ -56,7 +56,7 @@ export function optionalElement(value: Value, index: Value): Optional {
 function listIndex(index: Value): number {
   const number = index instanceof Uint ? Number(index.value) : typeof index === "bigint" ? Number(index) : index;
   if (typeof number !== "number") return unsupportedIndexType(formatType(typeOfValue(index)));
-  if (!Number.isInteger(number)) return fail(`unsupported index value: ${number}`);
+  if (!Number.isInteger(number)) return fail(`unsupported index value ${number} in list`);
   return number;
 }
 

@@ -6,6 +6,7 @@
 
 import type { CheckedExpression } from "../check/checked-expression.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "../cost/runtime-cost.ts";
+import { compileCached } from "../libraries/regex.ts";
 import type {
   Call,
   Comprehension,
@@ -30,7 +31,7 @@ import {
   sizeForCost,
   type Value,
 } from "../values/value.ts";
-import { ConstantFolder } from "./constant-folding.ts";
+import { ConstantFolder, instantiate } from "./constant-folding.ts";
 import { type Frame, type Interpretable, planRead } from "./frame.ts";
 import { type LoopParts, planLoop } from "./loops.ts";
 import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member-access.ts";
@@ -231,8 +232,10 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     if (reference?.kind !== "call") return () => fail(`undeclared reference to '${expr.name}'`);
     const membership = reference.name === "@in" ? this.#constantMembership(expr) : undefined;
     if (membership !== undefined) return membership;
-    const args = (reference.target ? [expr.target!, ...expr.args] : expr.args).map((arg) => this.plan(arg));
-    const choose = createDispatcher(reference.overloads);
+    const operands = reference.target ? [expr.target!, ...expr.args] : expr.args;
+    this.#checkPattern(reference.name, operands);
+    const args = operands.map((arg) => this.plan(arg));
+    const choose = createDispatcher(reference.name, reference.overloads);
     const costs = new Map(reference.overloads.map(({ id }) => [id, runtimeCost(reference.name, id)]));
     return (frame) => {
       const values = args.map((arg) => arg(frame));
@@ -246,6 +249,12 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
       if (cost?.after !== undefined) frame.charge(cost.after(result));
       return result;
     };
+  }
+
+  /** cel-go compiles constant patterns with the program. */
+  #checkPattern(name: string, [, operand]: readonly Expr[]): void {
+    const pattern = PATTERN_FUNCTIONS.has(name) && operand !== undefined ? this.#constants.visit(operand) : undefined;
+    if (typeof pattern === "string") instantiate(() => compileCached(pattern));
   }
 
   /** `x in ["a", "b"]`: a set lookup without cost. */
@@ -351,6 +360,8 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     return slot;
   }
 }
+
+const PATTERN_FUNCTIONS: ReadonlySet<string> = new Set(["matches", "find", "findAll"]);
 
 function planConditional(condition: Interpretable, yes: Interpretable, no: Interpretable): Interpretable {
   return (frame) => {

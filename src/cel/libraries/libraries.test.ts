@@ -8,9 +8,12 @@ import { renderErrors } from "../parse/source.ts";
 const environment = createEnvironment({ variables: {}, nameFormats, stored: true });
 
 function evaluate(source: string): unknown {
-  const { program, errors } = compile(source, environment);
-  if (errors !== undefined) return renderErrors(errors, source);
-  const { value, error } = program.evaluate({});
+  const compiled = compile(source, environment);
+  if (compiled.program === undefined) {
+    const { errors, stage } = compiled;
+    return stage === "instantiation" ? `failed: ${errors[0]?.message}` : renderErrors(errors, source);
+  }
+  const { value, error } = compiled.program.evaluate({});
   return error === undefined ? value : `failed: ${error.message}`;
 }
 
@@ -229,5 +232,37 @@ t.test("compile() allows libraries of this version only in stored expressions", 
   const environmentForNew = createEnvironment({ variables: {}, nameFormats });
   const { errors } = compile("isSemver('1.0.0')", environmentForNew);
   t.equal(errors?.[0]?.message, "undeclared reference to 'isSemver' (in container '')");
+  t.end();
+});
+
+t.test("format() formats numbers as Go's packages for texts do", (t) => {
+  const cases: readonly (readonly [string, string])[] = [
+    ["'%f'.format([1234567.0])", "1,234,567.000000"],
+    ["'%.2f'.format([-1234567.891])", "-1,234,567.89"],
+    ["'%.0f %.0f'.format([2.5, 3.5])", "2 4"],
+    ["'%e'.format([1234566.5])", "1.234566×10⁰⁶"],
+    ["'%.1e'.format([1234.5678])", "1.234568×10⁰³"],
+    ["'%.20e'.format([1234.5678])", "       1.234568×10⁰³"],
+    ["'%e'.format(['-Infinity'])", "    -∞"],
+    ["'%s'.format([1.0 / 0.0])", "+Inf"],
+    ["'%s'.format([[1.0 / 0.0, 1.5]])", '["+Inf", 1.500000]'],
+    ["'%s'.format([{1: 'a', 10: 'b', 2: 'c'}])", '{1:"a", 10:"b", 2:"c"}'],
+    ["'%s'.format(dyn(['a', 'b']))", "a"],
+    ["'%d'.format(dyn([1.0 / 0.0]))", "decimal clause can only be used on integers, was given double"],
+    ["'%f'.format(dyn([1]))", "fixed-point clause can only be used on doubles, was given int"],
+    ["'%.99999999999999999999f'.format(dyn([1.5]))", "value out of range"],
+  ];
+  for (const [source, text] of cases) t.ok(String(evaluate(source)).endsWith(text), `${source}: ${evaluate(source)}`);
+  t.end();
+});
+
+t.test("a quantity is an integer if Kubernetes stores it as one", (t) => {
+  const integers = "0 -5 00012 1k 1e3 1Ki 10Ti 123456789012345678 1E";
+  for (const text of integers.split(" ")) t.equal(evaluate(`quantity('${text}').isInteger()`), true, text);
+  const others = "1000m 1.0 0.0 1.5Gi 1.0Gi 8Ei 100Ti 1234567890123456789 9223372036854775807 10E";
+  for (const text of others.split(" ")) t.equal(evaluate(`quantity('${text}').isInteger()`), false, text);
+  t.equal(evaluate("quantity('0.5').add(quantity('0.5')).isInteger()"), false);
+  t.equal(evaluate("quantity('5').sub(3).asInteger()"), 2n);
+  t.equal(evaluate("quantity('1P').add(quantity('1E')).isInteger()"), true);
   t.end();
 });

@@ -18,11 +18,12 @@ export function createError(source: string, offset: number, message: string): Ce
   return { message, line, column: countCharacters(before.slice(lineStart)) };
 }
 
-/** Formats all errors, each with its source line and a marker below. */
+/** Formats all errors in the order of their positions, each with its source line and a marker below. */
 export function renderErrors(errors: readonly CelError[], source: string): string {
   const lines = source.split("\n");
   const snippets = new Map<number, Snippet | undefined>();
   return errors
+    .toSorted((a, b) => a.line - b.line || a.column - b.column)
     .map((error) => {
       if (!snippets.has(error.line)) snippets.set(error.line, snippetOf(lines[error.line - 1]));
       return renderError(error, snippets.get(error.line));

@@ -114,6 +114,7 @@ function checkExpression(
     const { program } = compile(variable.expression.trim(), environment());
     known.set(variable.name, program?.resultType ?? dynType);
   }
-  const { errors } = compile(expression, environment());
-  return errors === undefined ? "" : `${name}: ${renderErrors(errors, expression)}\n`;
+  const compiled = compile(expression, environment());
+  if (compiled.program !== undefined || compiled.stage === "instantiation") return "";
+  return `${name}: ${renderErrors(compiled.errors, expression)}\n`;
 }

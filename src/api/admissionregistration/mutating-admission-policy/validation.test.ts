@@ -34,7 +34,8 @@ t.test("expressions of mutations have the type of the patch", async (t) => {
     [apply("Object.spec{}"), /must evaluate to Object but got Object\.spec$/],
     [patch("[]"), /jsonPatch\.expression FieldValueInvalid must evaluate to list\(JSONPatch\) but got list\(dyn\)$/],
     [patch("[JSONPatch{path: 1}]"), /expected type of field 'path' is 'string' but provided type is 'int'/],
-    [patch("[JSONPatch{where: 'x'}]"), /undefined field 'where'/],
+    [patch("[JSONPatch{where: 'x'}]"), /expected type of field 'where' is '' but provided type is 'string'/],
+    [apply("object{}"), /'dyn' is not a type/],
     [apply(" "), /FieldValueRequired/],
     [{ patchType: "ApplyConfiguration" }, /must be specified when patchType is ApplyConfiguration$/],
     [{ ...apply("Object{}"), ...patch("x") }, /undeclared reference to 'x'/],
@@ -45,6 +46,7 @@ t.test("expressions of mutations have the type of the patch", async (t) => {
 t.test("policies for deleted objects, without mutations and with unknown choices are rejected", async (t) => {
   const mutations = [apply("Object{}")];
   t.match(errorsOf({ mutations }, ["DELETE" as never]), [/resourceRules\.operations FieldValueNotSupported/]);
+  t.match(errorsOf({ mutations }, ["OTHER" as never])[1], /resourceRules\.operations FieldValueNotSupported/);
   t.match(errorsOf({}), [/spec\.mutations FieldValueRequired mutations must contain at least one item/]);
   t.match(errorsOf({ mutations, reinvocationPolicy: "Often" }), [/"IfNeeded", "Never"$/]);
   t.match(errorsOf({ mutations: [{ patchType: "Merge" }] }), [/"ApplyConfiguration", "JSONPatch"$/]);
@@ -56,4 +58,8 @@ t.test("bindings deny requests without parameters by default", async (t) => {
   t.equal(defaulted.spec?.paramRef?.parameterNotFoundAction, "Deny");
   t.same(validateMutatingPolicyBinding(defaulted), []);
   t.match(validateMutatingPolicyBinding({ spec: { policyName: "A b" } }), [{ field: "spec.policyName" }]);
+  const matchResources = { resourceRules: [{ ...rule, operations: ["DELETE" as const] }] };
+  t.match(validateMutatingPolicyBinding({ spec: { policyName: "p", matchResources } }).at(-1), {
+    field: "spec.matchResources.resourceRules.operations",
+  });
 });

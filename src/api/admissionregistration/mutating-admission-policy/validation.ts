@@ -57,7 +57,7 @@ type Constraints = NonNullable<MutatingAdmissionPolicy["spec"]>["matchConstraint
 function validateOperations(constraints: Constraints, path: string): readonly FieldError[] {
   const operations = (constraints?.resourceRules ?? []).flatMap((rule) => rule.operations ?? []);
   return validateEach(operations, (operation) =>
-    operation === "DELETE" ? [notSupported(path, operation, OPERATIONS)] : [],
+    OPERATIONS.includes(operation) ? [] : [notSupported(path, operation, OPERATIONS)],
   );
 }
 
@@ -103,5 +103,6 @@ export function validateMutatingPolicyBinding({ spec = {} }: MutatingAdmissionPo
     ...validatePolicyName(spec.policyName ?? "", "spec.policyName"),
     ...validateParamRef(spec.paramRef, "spec.paramRef"),
     ...validateMatchResources(spec.matchResources, "spec.matchResources"),
+    ...validateOperations(spec.matchResources, "spec.matchResources.resourceRules.operations"),
   ];
 }

@@ -1,8 +1,7 @@
 /** The expressions of `x-kubernetes-validations`, compiled for the schema that has them. */
 import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
-import { type CompileResult, compile, type Program } from "../../../cel/cel.ts";
+import { type CompileResult, compile, describeFailure, type Program } from "../../../cel/cel.ts";
 import { createEnvironment } from "../../../cel/environment.ts";
-import { renderErrors } from "../../../cel/parse/source.ts";
 import { optionalType, type Type } from "../../../cel/values/types.ts";
 import type { Schema } from "../../../schema/schema.ts";
 import type { ValidationRule } from "../../../schema/validation/rules.ts";
@@ -45,10 +44,9 @@ function compileRule(
       source,
       createEnvironment({ variables: { self, oldSelf }, nameFormats: nameFormats, stored: isStoredExpression(source) }),
     );
-  const { program, errors } = compileExpression(rule.rule);
-  if (errors !== undefined) {
-    return { rule, usesOldSelf: false, error: `compilation failed: ${renderErrors(errors, rule.rule)}` };
-  }
+  const compiled = compileExpression(rule.rule);
+  const { program } = compiled;
+  if (program === undefined) return { rule, usesOldSelf: false, error: describeFailure(compiled, rule.rule) };
   if (program.resultType.kind !== "bool") {
     return { rule, usesOldSelf: false, error: "cel expression must evaluate to a bool" };
   }
@@ -57,9 +55,10 @@ function compileRule(
   return expression === "" ? common : { ...common, ...messageOf(compileExpression(expression), expression) };
 }
 
-function messageOf({ program, errors }: CompileResult, source: string): Pick<CompiledRule, "message" | "messageError"> {
-  if (errors !== undefined) {
-    return { messageError: `messageExpression compilation failed: ${renderErrors(errors, source)}` };
+function messageOf(compiled: CompileResult, source: string): Pick<CompiledRule, "message" | "messageError"> {
+  const { program } = compiled;
+  if (program === undefined) {
+    return { messageError: `messageExpression ${describeFailure(compiled, source).replace(/^program /, "")}` };
   }
   return program.resultType.kind === "string"
     ? { message: program }

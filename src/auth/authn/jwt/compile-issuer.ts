@@ -2,9 +2,8 @@
 import { X509Certificate } from "node:crypto";
 import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
 import { dns1123Subdomain } from "../../../api/meta/validation/names.ts";
-import { compile, type Program } from "../../../cel/cel.ts";
+import { compile, describeFailure, type Program } from "../../../cel/cel.ts";
 import { createEnvironment, type Environment } from "../../../cel/environment.ts";
-import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from "../../../cel/values/types.ts";
 import {
   duplicateField,
@@ -283,11 +282,9 @@ class IssuerCompiler {
       this.errors.push(duplicateField(path, source));
       return undefined;
     }
-    const { program, errors } = compile(source, names, result === undefined ? {} : { result });
-    if (errors === undefined) return program;
-    const isTyped = errors.length === 1 && errors[0]!.message.startsWith("must evaluate to");
-    const detail = isTyped ? errors[0]!.message : `compilation failed: ${renderErrors(errors, source)}`;
-    this.errors.push(invalidField(path, source, detail));
+    const compiled = compile(source, names, result === undefined ? {} : { result });
+    if (compiled.program !== undefined) return compiled.program;
+    this.errors.push(invalidField(path, source, describeFailure(compiled, source)));
     return undefined;
   }
 }

@@ -3,10 +3,9 @@ import { subjectAccessReviewSpec } from "../../../api/authorization/access-revie
 import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
 import { toCelValue } from "../../../cel/adapter/json-value.ts";
 import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
-import { compile, type Program } from "../../../cel/cel.ts";
+import { compile, describeFailure, type Program } from "../../../cel/cel.ts";
 import { createEnvironment, type Environment } from "../../../cel/environment.ts";
-import { renderErrors } from "../../../cel/parse/source.ts";
-import { boolType, objectType, type Type } from "../../../cel/values/types.ts";
+import { formatType, objectType, type Type } from "../../../cel/values/types.ts";
 import type { Value } from "../../../cel/values/value.ts";
 import { memberOf, membersOf } from "../../../schema/members.ts";
 import type { Schema } from "../../../schema/schema.ts";
@@ -48,8 +47,13 @@ function schemaOf(name: string) {
 
 /** Compiles the expression; `problem` is set if it is invalid. */
 export function compileCondition(expression: string): { readonly program: Program } | { readonly problem: string } {
-  const { program, errors } = compile(expression, getEnvironment(), { result: boolType });
-  return program === undefined ? { problem: renderErrors(errors, expression) } : { program };
+  const compiled = compile(expression, getEnvironment());
+  const { program } = compiled;
+  if (program === undefined) return { problem: describeFailure(compiled, expression) };
+  const { resultType } = program;
+  return resultType.kind === "bool"
+    ? { program }
+    : { problem: `must evaluate to bool but got ${formatType(resultType)}` };
 }
 
 /** The expressions must be valid. */
