@@ -1,5 +1,6 @@
 /** The `Status` object of an API error, thrown as a `StatusError`. */
 import { errorsMax, type FieldError } from "../schema/validation/field-error.ts";
+import { goQuote } from "../schema/value/go-quote.ts";
 
 export interface Status {
   readonly kind: "Status";
@@ -109,14 +110,14 @@ export function unauthorized(): StatusError {
 }
 
 export function forbidden(subject: ErrorSubject, why: string): StatusError {
-  const name = subject.name === "" ? "" : ` "${subject.name}"`;
+  const name = subject.name === "" ? "" : ` ${goQuote(subject.name)}`;
   return new StatusError(403, "Forbidden", `${qualifiedResource(subject)}${name} is forbidden: ${why}`, {
     details: detailsOf(subject),
   });
 }
 
 export function notFound(subject: ErrorSubject): StatusError {
-  return new StatusError(404, "NotFound", `${qualifiedResource(subject)} "${subject.name}" not found`, {
+  return new StatusError(404, "NotFound", `${qualifiedResource(subject)} ${goQuote(subject.name)} not found`, {
     details: detailsOf(subject),
   });
 }
@@ -131,16 +132,21 @@ export function ignoreNotFound(error: unknown): undefined {
 }
 
 export function alreadyExists(subject: ErrorSubject): StatusError {
-  return new StatusError(409, "AlreadyExists", `${qualifiedResource(subject)} "${subject.name}" already exists`, {
-    details: detailsOf(subject),
-  });
+  return new StatusError(
+    409,
+    "AlreadyExists",
+    `${qualifiedResource(subject)} ${goQuote(subject.name)} already exists`,
+    {
+      details: detailsOf(subject),
+    },
+  );
 }
 
 export function conflict(subject: ErrorSubject, why: string): StatusError {
   return new StatusError(
     409,
     "Conflict",
-    `Operation cannot be fulfilled on ${qualifiedResource(subject)} "${subject.name}": ${why}`,
+    `Operation cannot be fulfilled on ${qualifiedResource(subject)} ${goQuote(subject.name)}: ${why}`,
     { details: detailsOf(subject) },
   );
 }
@@ -170,7 +176,7 @@ export function invalid(
   }
   if (causes.length < errors.length) texts.push(`and ${errors.length - causes.length} more errors`);
   const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
-  return new StatusError(422, "Invalid", `${qualifiedResource(subject)} "${subject.name}" is invalid: ${all}`, {
+  return new StatusError(422, "Invalid", `${qualifiedResource(subject)} ${goQuote(subject.name)} is invalid: ${all}`, {
     details: { ...detailsOf(subject), causes },
   });
 }

@@ -70,7 +70,7 @@ t.test("create() rejects invalid objects with Kubernetes' messages", async (t) =
     [{ metadata: {} }, 422, `ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required`],
     [
       { metadata: { name: "b", resourceVersion: "1" } },
-      400,
+      500,
       "resourceVersion should not be set on objects to be created",
     ],
     [

@@ -1,5 +1,4 @@
 import type { ApiObject } from "../api/kind.ts";
-import { badRequest } from "../api/status.ts";
 import type { Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
 import { setNamespace } from "./write/name-and-namespace.ts";
@@ -16,7 +15,6 @@ export async function create<T extends ApiObject>(
   sent: T,
   options: WriteOptions<T> = {},
 ): Promise<T> {
-  if (metadataOf(sent).resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
   return await createObject({ registry, scope, name: "", options }, sent);
 }
 

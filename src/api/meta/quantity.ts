@@ -1,8 +1,8 @@
 /** Arithmetic with quantities. The schema package parses and formats them. */
-import { formatQuantity, parseQuantity, type Quantity } from "../../schema/value/quantity.ts";
+import { formatQuantity, parseQuantity, type Quantity, wholeUnits } from "../../schema/value/quantity.ts";
 
 export type { Quantity } from "../../schema/value/quantity.ts";
-export { formatQuantity, parseQuantity };
+export { formatQuantity, parseQuantity, wholeUnits };
 
 const UNIT = 1_000_000_000n;
 

@@ -151,6 +151,26 @@ function goType(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
+const WITHOUT_NAME = badRequest(
+  "the name of the object (default based on URL) was undeterminable: name must be provided",
+);
+
+function hasNoVersion(value: unknown): boolean {
+  return isPlainObject(value) && (value.apiVersion ?? "") === "";
+}
+
+/**
+ * The error of an object from which the patch removed the version: Kubernetes then decodes it as a type of which it has
+ * no field.
+ */
+function undecodableWithoutVersion(text: string, validation: FieldValidation, warnings: string[]): StatusError {
+  const names = Object.keys(parseExact(text) as object).filter((name) => name !== "kind" && name !== "apiVersion");
+  const unknown = names.map((name) => `unknown field ${goQuote(name)}`);
+  if (validation === "Strict") return badRequest(`strict decoding error: ${unknown.join(", ")}`);
+  if (validation === "Warn") warnings.push(...unknown);
+  return WITHOUT_NAME;
+}
+
 /** Decodes a patched JSON value. Throws a 422 with the value that `show` returns. */
 export function decodePatched<T extends ApiObject>(
   { patch, literals, findings }: PatchBody,
@@ -163,6 +183,9 @@ export function decodePatched<T extends ApiObject>(
   try {
     // A strategic merge patch may contain any kind.
     if (patch.type !== "strategic") checkPatchedType(value, expected);
+    if (patch.type !== "strategic" && expected.custom !== true && hasNoVersion(value)) {
+      throw undecodableWithoutVersion(show("").text, validation, warnings);
+    }
     const lenient = validation === "Ignore" ? "Ignore" : "Warn";
     const unordered: string[] = [];
     const converter = patch.type === "strategic";
@@ -178,7 +201,7 @@ export function decodePatched<T extends ApiObject>(
     warnings.push(...all);
     return object;
   } catch (error) {
-    if (!(error instanceof StatusError)) throw error;
+    if (!(error instanceof StatusError) || error === WITHOUT_NAME) throw error;
     const { text, detail } = show(error.message.replace(/^.* cannot be handled as a \w+: /, ""));
     const shown = renderFieldError(invalidField("patch", text, detail));
     throw new StatusError(422, "Invalid", ` "" is invalid: patch: ${shown}`, {

@@ -4,6 +4,8 @@ import { updateManagedFields } from "../../registry/managed-fields/track-managed
 import { runMutatingAdmission, runValidatingAdmission } from "../../registry/write/admission.ts";
 import { applyDefaults } from "../../registry/write/apply-defaults.ts";
 import { setNamespace } from "../../registry/write/name-and-namespace.ts";
+import { dedupOwnerReferences } from "../../registry/write/owner-references.ts";
+import { clearSystemMetadata } from "../../registry/write/system-metadata.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
@@ -30,7 +32,10 @@ export function createReviewHandler(review: ReviewHandler): ResourceHandler {
     const admission = createAdmission(target, context, params, { dryRun });
     const options = { admission, warn: warningAppender(context), ...fieldManagerOptions(context, fieldManager) };
     const request = { registry: target.registry, scope, name: "", options };
-    const desired = applyDefaults(request, setNamespace(request, sent));
+    const desired = dedupOwnerReferences(
+      request,
+      applyDefaults(request, setNamespace(request, clearSystemMetadata(sent))),
+    );
     const tracked = updateManagedFields(request, desired, undefined);
     const admitted = await runMutatingAdmission(request, tracked, undefined);
     const errors = target.kind.strategy.validate?.(admitted) ?? [];

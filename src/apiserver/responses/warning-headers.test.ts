@@ -16,4 +16,7 @@ t.test("warningHeaders() truncates texts over the total limit and drops further 
   const many = warningHeaders(Array.from({ length: 100 }, (_, n) => long(n)));
   t.equal(many.length, 16);
   t.equal(many[0]?.length, 256 + '299 - ""'.length);
+  const short = (n: number): string => `${n}`.padEnd(64, "x");
+  const exact = warningHeaders(Array.from({ length: 70 }, (_, n) => short(n)));
+  t.equal(exact.length, 65, "the text that exceeds the limit, after 64 that reach it");
 });

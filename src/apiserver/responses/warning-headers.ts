@@ -9,13 +9,19 @@ export function warningHeaders(warnings: readonly string[]): readonly string[] {
   return (totalLength <= WARNINGS_CHARACTERS_MAX ? texts : truncate(texts)).filter(isSendable).map(warningHeader);
 }
 
+/**
+ * Keeps the texts up to the first one over the total limit, and others while those, shortened, are within it:
+ * Kubernetes shortens the texts when that one is added.
+ */
 function truncate(texts: readonly string[]): readonly string[] {
   const result: string[] = [];
   let written = 0;
+  let whole = 0;
   for (const text of texts) {
-    if (written >= WARNINGS_CHARACTERS_MAX) break;
-    const short =
-      characterCount(text) <= WARNING_CHARACTERS_MAX ? text : [...text].slice(0, WARNING_CHARACTERS_MAX).join("");
+    if (written >= WARNINGS_CHARACTERS_MAX && whole > WARNINGS_CHARACTERS_MAX) break;
+    const length = characterCount(text);
+    whole += length;
+    const short = length <= WARNING_CHARACTERS_MAX ? text : [...text].slice(0, WARNING_CHARACTERS_MAX).join("");
     result.push(short);
     written += characterCount(short);
   }

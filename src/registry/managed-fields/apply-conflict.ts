@@ -2,6 +2,7 @@
 import { StatusError } from "../../api/status.ts";
 import { formatPath } from "../../schema/apply/fieldpath/path-element.ts";
 import type { Conflict, ManagedFields } from "../../schema/apply/managers.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Manager } from "./entries.ts";
 
 /** The maximum number of conflicts in a status. */
@@ -35,6 +36,6 @@ function conflictMessage(conflicts: readonly Conflict[], managers: ManagedFields
 function formatManager(manager: Manager | undefined): string {
   if (manager === undefined) return '""';
   const { manager: name, operation, apiVersion, subresource } = manager;
-  const through = subresource === "" ? "" : ` with subresource ${JSON.stringify(subresource)}`;
-  return `${JSON.stringify(name)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
+  const through = subresource === "" ? "" : ` with subresource ${goQuote(subresource)}`;
+  return `${goQuote(name)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
 }

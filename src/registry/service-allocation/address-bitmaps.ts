@@ -9,6 +9,7 @@ import { base64, message, optional, required, string } from "../../schema/define
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { KeyedMutex } from "../../std/async/keyed-mutex.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { addressBits, type Cidr, formatCidr, formatIp, type Ip, type IpFamily, parseIp } from "../../std/net/ip.ts";
@@ -48,7 +49,7 @@ export class AddressBitmaps implements ClusterIpAllocator {
 
   async allocate(_scope: Scope, _service: ServiceName, text: string, dryRun: boolean): Promise<string> {
     const ip = parseIp(text);
-    if (ip === undefined) throw new AddressUnavailable(`failed to parse service IP ${JSON.stringify(text)}`);
+    if (ip === undefined) throw new AddressUnavailable(`failed to parse service IP ${goQuote(text)}`);
     await this.#rangeOf(ip.family).allocate(ip, dryRun);
     return text;
   }

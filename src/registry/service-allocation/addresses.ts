@@ -7,6 +7,7 @@ import { FAMILY_LABEL, MANAGER, MANAGER_LABEL } from "../../api/networking/ip-ad
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { isNotFound, StatusError } from "../../api/status.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import {
   addressBits,
@@ -64,7 +65,7 @@ export class ServiceAddresses implements ClusterIpAllocator {
 
   async allocate(scope: Scope, service: ServiceName, text: string, dryRun: boolean): Promise<string> {
     const ip = parseIp(text);
-    if (ip === undefined) throw new AddressUnavailable(`failed to parse service IP ${JSON.stringify(text)}`);
+    if (ip === undefined) throw new AddressUnavailable(`failed to parse service IP ${goQuote(text)}`);
     const cidrs = await this.#readyCidrs(scope, ip.family);
     const cidr = cidrs.find((one) => contains(one, ip));
     // In Kubernetes a dry run uses one CIDR only.

@@ -8,6 +8,7 @@ import {
   renderFieldError,
   requiredField,
 } from "../../schema/validation/field-error.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import { runValidatingAdmission } from "../write/admission.ts";
@@ -45,7 +46,7 @@ function assignPod(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
   if (pod.spec === undefined) return fail(`pod ${name} has no spec`);
   if (metadataOf(pod).deletionTimestamp !== undefined)
     fail(`pod ${name} is being deleted, cannot be assigned to a host`);
-  if (pod.spec.nodeName) fail(`pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
+  if (pod.spec.nodeName) fail(`pod ${name} is already assigned to node ${goQuote(pod.spec.nodeName)}`);
   if ((pod.spec.schedulingGates ?? []).length > 0) fail(`pod ${name} has non-empty .spec.schedulingGates`);
   const labels = pods.deps.bindingLabels === true ? { ...metadataOf(pod).labels, ...metadataOf(binding).labels } : {};
   const annotations = { ...metadataOf(pod).annotations, ...metadataOf(binding).annotations };

@@ -12,6 +12,7 @@ import { badRequest, conflict, invalid, StatusError } from "../../api/status.ts"
 import type { Reference, TokenClaims } from "../../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { randomUuid } from "../../std/crypto/random.ts";
 import { get } from "../get.ts";
@@ -163,7 +164,7 @@ async function getBoundObject(
   const owner = account.metadata?.name ?? "";
   if (pod.spec?.serviceAccountName !== owner) {
     const why = "to pod running with different serviceaccount name.";
-    throw badRequest(`cannot bind token for serviceaccount ${JSON.stringify(owner)} ${why}`);
+    throw badRequest(`cannot bind token for serviceaccount ${goQuote(owner)} ${why}`);
   }
   return { pod: referenceTo(pod), ...(await podNode(registries, scope, pod)) };
 }

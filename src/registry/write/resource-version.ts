@@ -2,6 +2,7 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { conflict, invalid, StatusError } from "../../api/status.ts";
 import { invalidUnquoted, renderFieldError } from "../../schema/validation/field-error.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { metadataOf } from "./object-metadata.ts";
 import type { WriteRequest } from "./request.ts";
 
@@ -12,7 +13,7 @@ import type { WriteRequest } from "./request.ts";
 export function requestedResourceVersion(sent: ApiObject): string | undefined {
   const version = metadataOf(sent).resourceVersion ?? "";
   if (version !== "" && !/^\d+$/.test(version)) {
-    throw new StatusError(500, "", `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`);
+    throw new StatusError(500, "", `strconv.ParseUint: parsing ${goQuote(version)}: invalid syntax`);
   }
   return /^0*$/.test(version) ? undefined : version;
 }

@@ -41,8 +41,19 @@ async function storeObject<T extends ApiObject>({ registry, scope, options }: Wr
     if ((await readLatest(registry, scope, key)) !== undefined) throw alreadyExists(subject);
     return await registry.objects.roundTrip(object);
   }
+  checkNoResourceVersion(object);
   await waitForCache(registry, object);
   return await registry.objects.create(key, object, { subject, ttlSeconds: registry.ttlSeconds(object) });
+}
+
+/**
+ * Kubernetes' store rejects new objects with a number as resourceVersion, after all other checks and not in a dry run;
+ * it ignores other texts.
+ */
+function checkNoResourceVersion(object: ApiObject): void {
+  const version = metadataOf(object).resourceVersion ?? "";
+  if (!/^\d{1,20}$/.test(version) || /^0+$/.test(version)) return;
+  throw new StatusError(500, "", "resourceVersion should not be set on objects to be created");
 }
 
 /** A client may watch from the resourceVersion of the object it created: the cache must be ready before that. */

@@ -91,7 +91,7 @@ function buildShape(schema: Schema): Shape {
       return schema.listType === "atomic" ? { kind: "atomic", container: "list", content } : content;
     }
     case "raw":
-      return schema.format === "json" && schema.unstructured !== true ? anything : deduced;
+      return schema.format !== "fieldsV1" && schema.unstructured !== true ? anything : deduced;
     case "either":
       return anything;
     case "integer":

@@ -22,7 +22,7 @@ import { INEXACT_INTEGER, int64ToNumber } from "../value/int64.ts";
 import { depthMax } from "../value/limits.ts";
 import { NumberLiteral } from "../value/number-literal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
+import { canonicalizeQuantity, explainQuantityError } from "../value/quantity.ts";
 import { canonicalizeTime, formatDuration, parseDuration } from "../value/time.ts";
 import { explainTimeError } from "../value/time-error.ts";
 import { isEmpty, zeroOf } from "../zero-value.ts";
@@ -196,9 +196,9 @@ function specialDecoder(schema: SpecialSchema): Decoder {
     case "quantity":
       return (value, context) => {
         if (value === null) return undefined;
-        const text = value instanceof NumberLiteral ? value.source : typeof value === "number" ? String(value) : value;
-        if (typeof text !== "string") return reportError(context, quantityHint);
-        return canonicalizeQuantity(text, schema.milli) ?? reportError(context, quantityHint);
+        const text = value instanceof NumberLiteral ? value.source : isNumber(value) ? String(value) : value;
+        const canonical = typeof text === "string" ? canonicalizeQuantity(text, schema.milli) : undefined;
+        return canonical ?? reportError(context, explainQuantityError(text));
       };
     case "intOrString":
       return (value, context) => {
@@ -210,6 +210,10 @@ function specialDecoder(schema: SpecialSchema): Decoder {
     default:
       return schema.format satisfies never;
   }
+}
+
+function isNumber(value: unknown): value is number | bigint {
+  return typeof value === "number" || typeof value === "bigint";
 }
 
 function listDecoder(schema: ListSchema): Decoder {

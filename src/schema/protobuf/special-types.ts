@@ -4,7 +4,7 @@ import { parseExact, stringifyExact } from "../json/exact-numbers.ts";
 import { escapeHtml } from "../json/html-escape.ts";
 import type { RawSchema, SpecialSchema } from "../schema.ts";
 import { parseFieldsV1, stringifyFieldsV1 } from "../value/fields-v1-cache.ts";
-import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
+import { canonicalizeQuantity, explainQuantityError } from "../value/quantity.ts";
 import { formatDuration, formatInstant, parseDuration, parseInstant } from "../value/time.ts";
 import { ProtobufError, type Reader, type ReverseWriter, wireBytes, wireVarint } from "./wire.ts";
 
@@ -125,7 +125,7 @@ function readQuantity(reader: Reader, stop: number, milli: boolean | undefined):
   }
   checkEnd(reader, stop);
   const canonical = text === "" ? "0" : canonicalizeQuantity(text, milli);
-  if (canonical === undefined) throw new ProtobufError(quantityHint);
+  if (canonical === undefined) throw new ProtobufError(explainQuantityError(text));
   return canonical;
 }
 

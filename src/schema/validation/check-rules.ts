@@ -5,6 +5,7 @@
 
 import { canonicalJson } from "../json/canonical-json.ts";
 import { stringifyExact } from "../json/exact-numbers.ts";
+import { goQuote } from "../value/go-quote.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import {
   errorsMax,
@@ -180,7 +181,7 @@ function notCheck(not: Rules | undefined): Check | undefined {
 
 /** The error of a junctor, whose field is the whole checked value. */
 function junctorError(path: string, report: ValidationReport, sentence: string): FieldError {
-  return invalidField(report.field(""), "", `${JSON.stringify(path)} ${sentence}`);
+  return invalidField(report.field(""), "", `${goQuote(path)} ${sentence}`);
 }
 
 function stringCheck({ minLength, maxLength, pattern, format }: Rules): Check | undefined {

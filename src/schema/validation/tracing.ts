@@ -1,4 +1,6 @@
 /** Kubernetes' rules for the members of a TracingConfiguration, which several programs have in their configuration. */
+
+import { goQuote } from "../value/go-quote.ts";
 import { type FieldError, invalidField } from "./field-error.ts";
 
 const RATE_MAX = 1_000_000;
@@ -30,7 +32,7 @@ export function validateTracing(
 
 /** Returns the message of Go's URL parser. */
 function endpointError(url: string): string | undefined {
-  const quoted = JSON.stringify(url);
+  const quoted = goQuote(url);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\x00-\x1f\x7f]/.test(url)) return `parse ${quoted}: net/url: invalid control character in URL`;
   const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(url) ?? [];
@@ -40,10 +42,10 @@ function endpointError(url: string): string | undefined {
   const host = /^\/\/([^/?#]*)/.exec(rest)?.[1] ?? "";
   const port =
     /^(?:\[[^\]]*\]|[^:]*)(:.*)?$/.exec(host)?.[1] ?? (host.includes(":") ? host.slice(host.indexOf(":")) : "");
-  if (!/^(?::\d*)?$/.test(port)) return `parse ${quoted}: invalid port ${JSON.stringify(port)} after host`;
+  if (!/^(?::\d*)?$/.test(port)) return `parse ${quoted}: invalid port ${goQuote(port)} after host`;
   if (/[\s<>"]/.test(host)) {
     const character = /[\s<>"]/.exec(host)?.[0] ?? "";
-    return `parse ${quoted}: invalid character ${JSON.stringify(character)} in host name`;
+    return `parse ${quoted}: invalid character ${goQuote(character)} in host name`;
   }
   return SCHEMES.includes(scheme.toLowerCase()) ? undefined : unsupportedScheme(scheme.toLowerCase());
 }

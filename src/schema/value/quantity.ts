@@ -1,12 +1,14 @@
 /**
- * Kubernetes quantities: `500m`, `64Mi`, `1e3`. Exact, in units of 10^-9; one canonical text per amount and format, so
- * that equal quantities have equal text.
+ * Kubernetes quantities: `500m`, `64Mi`, `1e3`. Exact, in units of 10^-9. There is one canonical text per amount and
+ * format, but some other texts are kept.
  */
 
 export interface Quantity {
   /** The amount in nanos: 1 core is 1_000_000_000n. */
   readonly nanos: bigint;
   readonly format: "DecimalSI" | "BinarySI" | "DecimalExponent";
+  /** The text that was parsed, where Kubernetes does not write another one: `+1`, `1.`, `1e0`. */
+  readonly text?: string;
 }
 
 const unit = 1_000_000_000n;
@@ -26,10 +28,13 @@ export const decimalPowers: Readonly<Record<string, number>> = {
 const decimalSuffixes = new Map(Object.entries(decimalPowers).map(([suffix, power]) => [power, suffix]));
 const binaryPowers: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
 const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-const pattern = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*)([-+]?\d*)$/;
 
-export const quantityHint =
-  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+/** Sign, digits, decimals, letters of the suffix, the exponent with its sign, and what follows. */
+const parts = /^([+-]?)(\d*)(\.\d*)?([eEinumkKMGTP]*)([-+]?\d*)(.*)$/s;
+
+const WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const WRONG_NUMBER = "unable to parse numeric part of quantity";
+const WRONG_SUFFIX = "unable to parse quantity's suffix";
 
 /** The objects of a cluster have few different quantities, each of which is parsed several times in a write. */
 const parsed = new Map<string, Quantity | undefined>();
@@ -47,18 +52,58 @@ export function parseQuantity(text: string): Quantity | undefined {
   return quantity;
 }
 
+/** Why the text is no quantity, in Kubernetes' words. */
+export function explainQuantityError(text: unknown): string {
+  const found = typeof text === "string" ? read(text.trim()) : WRONG_FORMAT;
+  return typeof found === "string" ? found : WRONG_FORMAT;
+}
+
 function parse(text: string): Quantity | undefined {
+  const found = read(text);
+  return typeof found === "string" ? undefined : found;
+}
+
+/** The quantity, or why the text is none. As in Kubernetes, a suffix, a sign or a point alone is zero. */
+function read(text: string): Quantity | string {
   // Bounds the cost of the arithmetic.
-  if (text.length > 256) return undefined;
-  const parts = pattern.exec(text);
-  if (parts === null) return undefined;
-  const [, sign, whole = "", fraction = "", letters = "", exponent = ""] = parts;
-  if (whole === "" && fraction === "") return undefined;
+  if (text === "" || text.length > 256) return WRONG_FORMAT;
+  const [, sign = "", digits = "", decimals, letters = "", exponent = "", rest = ""] = parts.exec(text) ?? [];
+  if (rest !== "") return WRONG_FORMAT;
   const scale = suffixScale(letters, exponent);
-  if (scale === undefined) return undefined;
-  const magnitude = scaleToNanos(BigInt(`${whole}${fraction}` || "0"), fraction.length, scale);
+  if (scale === undefined) return WRONG_SUFFIX;
+  const whole = digits.replace(/^0+/, "") || "0";
+  const fraction = decimals?.slice(1) ?? "";
+  const isExact = isExactNumber(whole, fraction, scale);
+  if (!isExact && digits === "" && fraction === "") return WRONG_NUMBER;
+  const magnitude = capBinary(scaleToNanos(BigInt(`${whole}${fraction}`), fraction.length, scale), scale.format);
   const format = scale.format === "BinarySI" && magnitude < unit ? "DecimalSI" : scale.format;
-  return { nanos: sign === "-" ? -magnitude : magnitude, format };
+  return {
+    nanos: sign === "-" ? -magnitude : magnitude,
+    format,
+    ...(isExact && isKept(`${whole}${fraction}`, fraction.length, scale) ? { text } : {}),
+  };
+}
+
+const DIGITS_MAX = 18;
+const BINARY_DIGITS_MAX = 14;
+
+/** Whether Kubernetes computes the amount with 64-bit integers. */
+function isExactNumber(whole: string, fraction: string, { format, power }: Scale): boolean {
+  if (format !== "BinarySI") return whole.length + fraction.length <= DIGITS_MAX && power - fraction.length >= -9;
+  if (fraction !== "" || whole.length + Math.trunc(power * 0.3) > BINARY_DIGITS_MAX) return false;
+  return BigInt.asIntN(64, BigInt(whole) << BigInt(power)) === BigInt(whole) << BigInt(power);
+}
+
+/** Whether Kubernetes keeps the text of the number, taking it for canonical. */
+function isKept(number: string, decimals: number, { format, power }: Scale): boolean {
+  if (format === "BinarySI") return BigInt(number) % 8n !== 0n;
+  return (power - decimals) % 3 === 0 && !number.endsWith("000") && !number.startsWith("0");
+}
+
+const BINARY_MAX = (2n ** 63n - 1n) * unit;
+
+function capBinary(magnitude: bigint, format: Quantity["format"]): bigint {
+  return format === "BinarySI" && magnitude > BINARY_MAX ? BINARY_MAX : magnitude;
 }
 
 interface Scale {
@@ -69,7 +114,7 @@ interface Scale {
 
 function suffixScale(letters: string, exponent: string): Scale | undefined {
   if (exponent !== "") {
-    if ((letters !== "e" && letters !== "E") || !/^[-+]?\d+$/.test(exponent)) return undefined;
+    if ((letters !== "e" && letters !== "E") || !/\d$/.test(exponent)) return undefined;
     const power = Number(exponent);
     return Math.abs(power) > 1000 ? undefined : { base: 10n, power, format: "DecimalExponent" };
   }
@@ -91,7 +136,7 @@ function scaleToNanos(digits: bigint, decimals: number, scale: Scale): bigint {
   return (numerator + denominator - 1n) / denominator;
 }
 
-/** The canonical text: the largest suffix without a fraction. */
+/** The canonical text: the largest suffix without a fraction. Beyond the last suffix Kubernetes writes none. */
 export function formatQuantity(quantity: Quantity): string {
   const { nanos } = quantity;
   if (nanos === 0n) return "0";
@@ -104,7 +149,7 @@ export function formatQuantity(quantity: Quantity): string {
     exponent += 3;
   }
   if (quantity.format === "DecimalExponent") return exponent === 0 ? `${mantissa}` : `${mantissa}e${exponent}`;
-  return `${mantissa}${decimalSuffixes.get(exponent) ?? `e${exponent}`}`;
+  return `${mantissa}${decimalSuffixes.get(exponent) ?? ""}`;
 }
 
 function formatBinary(amount: bigint): string {
@@ -120,12 +165,21 @@ function formatBinary(amount: bigint): string {
 // Fast path: most quantities are canonical already, small integers with a common suffix.
 const canonicalPattern = /^(?:0|[1-9]\d{0,2}[mkMG]?|[1-9]\d{0,2}(?:Mi|Gi))$/;
 
-/** The canonical text, rounded up to thousandths with `milli`; undefined when the text is not a quantity. */
+/** The text that Kubernetes writes, rounded up to thousandths with `milli`; undefined when the text is no quantity. */
 export function canonicalizeQuantity(text: string, milli = false): string | undefined {
   if (canonicalPattern.test(text)) return text;
   const quantity = parseQuantity(text.trim());
   if (quantity === undefined) return undefined;
-  return formatQuantity(milli ? { ...quantity, nanos: roundAwayFromZero(quantity.nanos, unit / 1000n) } : quantity);
+  const nanos = milli ? roundAwayFromZero(quantity.nanos, unit / 1000n) : quantity.nanos;
+  return nanos === quantity.nanos && quantity.text !== undefined
+    ? quantity.text
+    : formatQuantity({ nanos, format: quantity.format });
+}
+
+/** The amount in whole units, rounded away from zero, with the lowest 64 bits of those that need more. */
+export function wholeUnits(nanos: bigint): bigint {
+  const units = roundAwayFromZero(nanos, unit) / unit;
+  return units < 0n ? -BigInt.asIntN(64, -units) : BigInt.asIntN(64, units);
 }
 
 /** To a multiple of `step`, away from zero. */

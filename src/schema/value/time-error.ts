@@ -1,5 +1,5 @@
 /** The errors of Go's `time.Parse` for RFC 3339 times, with six decimals for `micro`. */
-import { goQuote } from "./go-quote.ts";
+import { Buffer } from "node:buffer";
 
 interface Step {
   /** The part of the layout. */
@@ -32,6 +32,16 @@ const DECIMALS: Step = { layout: ".000000", pattern: /^[.,]\d{6}/ };
 const ANY_DECIMALS = /^[.,]\d+/;
 const ZONE: Step = { layout: "Z07:00", pattern: /^(?:Z|[+-]\d\d:\d\d)/ };
 
+/** As Go's package `time` quotes: each byte that is no visible ASCII character as `\x` and its code. */
+function quoteTime(text: string): string {
+  const escaped = text.replace(/["\\]/g, "\\$&");
+  return `"${escaped.replace(/[^ -~\x7f]/gu, (character) => [...Buffer.from(character)].map(formatByte).join(""))}"`;
+}
+
+function formatByte(byte: number): string {
+  return `\\x${byte.toString(16).padStart(2, "0")}`;
+}
+
 /** Explains why the text is no time. */
 export function explainTimeError(text: string, micro: boolean): string {
   const layout = micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
@@ -40,15 +50,15 @@ export function explainTimeError(text: string, micro: boolean): string {
     if (step === ZONE && !micro) rest = rest.replace(ANY_DECIMALS, "");
     const found = step.pattern.exec(rest)?.[0];
     if (found === undefined) {
-      const why = `cannot parse ${goQuote(rest)} as ${goQuote(step.layout)}`;
-      return `parsing time ${goQuote(text)} as "${layout}": ${why}`;
+      const why = `cannot parse ${quoteTime(rest)} as ${quoteTime(step.layout)}`;
+      return `parsing time ${quoteTime(text)} as "${layout}": ${why}`;
     }
     const [name = "", least = 0, most = 0] = step.range ?? [];
     if (step.range !== undefined && (Number(found) < least || Number(found) > most)) {
-      return `parsing time ${goQuote(text)}: ${name} out of range`;
+      return `parsing time ${quoteTime(text)}: ${name} out of range`;
     }
     rest = rest.slice(found.length);
   }
-  const why = rest === "" ? "day out of range" : `extra text: ${goQuote(rest)}`;
-  return `parsing time ${goQuote(text)}: ${why}`;
+  const why = rest === "" ? "day out of range" : `extra text: ${quoteTime(rest)}`;
+  return `parsing time ${quoteTime(text)}: ${why}`;
 }

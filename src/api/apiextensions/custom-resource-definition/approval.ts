@@ -3,6 +3,7 @@
  */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { key } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { CustomResourceDefinition } from "./schema.ts";
 
 export const APPROVED_ANNOTATION = "api-approved.kubernetes.io";
@@ -23,11 +24,11 @@ export function isProtected(group: string): boolean {
 
 export function approvalOf(object: CustomResourceDefinition): Approval {
   const text = object.metadata?.annotations?.[APPROVED_ANNOTATION] ?? "";
-  const annotation = JSON.stringify(APPROVED_ANNOTATION);
+  const annotation = goQuote(APPROVED_ANNOTATION);
   if (text === "") {
     return { state: "missing", reason: `protected groups must have approval annotation ${annotation}, ${POLICY_URL}` };
   }
-  if (text.startsWith("unapproved")) return { state: "bypassed", reason: `not approved: ${JSON.stringify(text)}` };
+  if (text.startsWith("unapproved")) return { state: "bypassed", reason: `not approved: ${goQuote(text)}` };
   if (/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+[^\s]*$/i.test(text))
     return { state: "approved", reason: `approved in ${text}` };
   const reason = `protected groups must have approval annotation ${annotation} with either a URL or a reason starting with "unapproved", ${POLICY_URL}`;

@@ -3,6 +3,7 @@
  * controllers call them and write the result before they serve the kind.
  */
 import { deepEqual } from "../../../schema/value/equal.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { svcGroup } from "../../scheme.ts";
 import { type ApprovalState, approvalOf, isProtected } from "./approval.ts";
 import type {
@@ -97,7 +98,7 @@ function checkNames(
   let conflict: Condition | undefined;
   const isFree = (name: string | undefined, used: ReadonlySet<string | undefined>, reason: string): boolean => {
     if (!name || !used.has(name)) return true;
-    conflict = { type: "NamesAccepted", status: "False", reason, message: `${JSON.stringify(name)} is already in use` };
+    conflict = { type: "NamesAccepted", status: "False", reason, message: `${goQuote(name)} is already in use` };
     return false;
   };
   const areShortNamesFree = (): boolean =>

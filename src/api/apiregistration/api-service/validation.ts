@@ -1,5 +1,6 @@
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
-import { dns1035Label, dns1123Subdomain, portNumber } from "../../meta/validation/names.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
+import { dns1035Label, dns1123Subdomain, pathSegment, portNumber } from "../../meta/validation/names.ts";
 import type { APIService, APIServiceSpec } from "./schema.ts";
 
 const GROUP_PRIORITY_MAX = 20_000;
@@ -11,8 +12,8 @@ export function validateApiService({ metadata, spec }: APIService): readonly Fie
   const errors: FieldError[] = [];
   const named = `${version}.${group}`;
   for (const [field, text] of Object.entries({ generateName, name })) {
-    if (text === "" || text === named) continue;
-    const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(named)}`;
+    if (text === "" || text === named || pathSegment(text).length > 0) continue;
+    const detail = `must be \`spec.version+"."+spec.group\`: ${goQuote(named)}`;
     errors.push(invalidField(`metadata.${field}`, text, detail));
   }
   if (group === "" && version !== "v1") {

@@ -2,7 +2,7 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { podTemplateSpec } from "../../core/pod-template/schema.ts";
 import type { Strategy } from "../../kind.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
-import { controllerWarnings, createPrepareForUpdate, prepareForCreate } from "../workload/strategy.ts";
+import { createPrepareForUpdate, prepareForCreate, templateWarnings } from "../workload/strategy.ts";
 import { setDaemonSetDefaults } from "./defaults.ts";
 import { type DaemonSet, daemonSetSpec } from "./schema.ts";
 import { validateDaemonSetSpec } from "./validation.ts";
@@ -36,5 +36,5 @@ export const daemonSetStrategy: Strategy<DaemonSet> = {
   prepareForUpdate: prepareForUpdate,
   validate: (object, previous) => (object.spec === undefined ? [] : validateDaemonSetSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
-  warnings: controllerWarnings,
+  warnings: (object, previous) => templateWarnings(object, previous, object.spec?.template, "spec.template"),
 };

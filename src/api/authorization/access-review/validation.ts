@@ -22,7 +22,11 @@ export function validateSubjectAccess({ metadata, spec }: SubjectAccessReview): 
 }
 
 export function validateSelfAccess({ metadata, spec }: SelfSubjectAccessReview): readonly FieldError[] {
-  return [...validateAttributes(spec), ...validateEmptyMetadata(metadata)];
+  return [
+    ...validateAttributes(spec),
+    ...validateResource(spec?.resourceAttributes),
+    ...validateEmptyMetadata(metadata),
+  ];
 }
 
 export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview): readonly FieldError[] {
@@ -53,7 +57,11 @@ export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview
 function validateSubject(spec: SubjectAccessReviewSpec | undefined): readonly FieldError[] {
   const hasNoSubject = !spec?.user && (spec?.groups ?? []).length === 0;
   const detail = "at least one of user or group must be specified";
-  return [...validateAttributes(spec), ...(hasNoSubject ? [invalidField("spec.user", spec?.user ?? "", detail)] : [])];
+  return [
+    ...validateAttributes(spec),
+    ...(hasNoSubject ? [invalidField("spec.user", spec?.user ?? "", detail)] : []),
+    ...validateResource(spec?.resourceAttributes),
+  ];
 }
 
 function validateAttributes({
@@ -67,11 +75,11 @@ function validateAttributes({
       invalidField("spec.nonResourceAttributes", goStruct(nonResourceAttributesSchema, nonResourceAttributes), both),
     ];
   }
-  if (resourceAttributes !== undefined) return validateResource(resourceAttributes);
-  return nonResourceAttributes === undefined ? [invalidField("spec.resourceAttributes", "null", neither)] : [];
+  const hasNeither = resourceAttributes === undefined && nonResourceAttributes === undefined;
+  return hasNeither ? [invalidField("spec.resourceAttributes", "null", neither)] : [];
 }
 
-function validateResource({ fieldSelector, labelSelector }: ResourceAttributes): readonly FieldError[] {
+function validateResource({ fieldSelector, labelSelector }: ResourceAttributes = {}): readonly FieldError[] {
   const fields = "spec.resourceAttributes.fieldSelector";
   const labels = "spec.resourceAttributes.labelSelector";
   return [
@@ -79,7 +87,9 @@ function validateResource({ fieldSelector, labelSelector }: ResourceAttributes):
       ...(requirement.key === "" ? [requiredField(`${path}.key`, "must be specified")] : []),
       ...validateFieldValues(requirement.operator, requirement.values ?? [], `${path}.values`),
     ]),
-    ...validateSelector(labelSelector, labels, validateLabelRequirement),
+    ...validateSelector(labelSelector, labels, (requirement, path) =>
+      validateLabelRequirement(requirement, path, { allowUnknownOperators: true }),
+    ),
   ];
 }
 
@@ -94,13 +104,15 @@ function validateSelector(
   if (selector === undefined) return [];
   const { rawSelector = "", requirements = [] } = selector;
   const at = `${path}.requirements`;
+  const errors: FieldError[] = [];
   if (rawSelector !== "" && requirements.length > 0) {
-    return [invalidField(`${path}.rawSelector`, rawSelector, "may not specified at the same time as requirements")];
+    const detail = "may not specified at the same time as requirements";
+    errors.push(invalidField(`${path}.rawSelector`, rawSelector, detail));
   }
   if (rawSelector === "" && requirements.length === 0) {
-    return [requiredField(at, `when ${path} is specified, requirements or rawSelector is required`)];
+    errors.push(requiredField(at, `when ${path} is specified, requirements or rawSelector is required`));
   }
-  return validateEach(requirements, (requirement, i) => validateRequirement(requirement, index(at, i)));
+  return [...errors, ...validateEach(requirements, (requirement, i) => validateRequirement(requirement, index(at, i)))];
 }
 
 /** Unknown operators are left to the authorizers. */

@@ -93,7 +93,7 @@ function validateSource(metric: MetricSpec, name: SourceName, path: string): rea
       const source = metric.containerResource!;
       return [
         ...validateResourceName(source.name, child(path, "name")),
-        ...(source.name === "" ? [] : validateContainerResourceName(source.name, child(path, "name"))),
+        ...(source.name === "" ? [] : validateContainerResourceName(source.name, child(path, "name"), invalidField)),
         ...(source.container === ""
           ? [requiredField(child(path, "container"), "must specify a container")]
           : validateName(child(path, "container"), source.container, dns1123Label)),

@@ -2,6 +2,8 @@
  * Schedules of cron jobs: five fields (`0,30 9-17 * * mon-fri`), a descriptor (`@daily`), or an interval (`@every
  * 90m`). Syntax and error messages are those of Kubernetes.
  */
+
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { parseDuration } from "../../../schema/value/time.ts";
 
 /** The error of an invalid schedule. */
@@ -68,7 +70,7 @@ function parseDescriptor(text: string): CronSchedule {
     const duration = text.slice(EVERY.length);
     const everyNanos = parseDuration(duration);
     if (everyNanos !== undefined) return { everyNanos };
-    throw new CronError(`failed to parse duration ${text}: time: invalid duration ${JSON.stringify(duration)}`);
+    throw new CronError(`failed to parse duration ${text}: time: invalid duration ${goQuote(duration)}`);
   }
   const fields = Object.hasOwn(DESCRIPTORS, text) ? DESCRIPTORS[text] : undefined;
   if (fields === undefined) throw new CronError(`unrecognized descriptor: ${text}`);
@@ -130,9 +132,7 @@ function parseValue(text: string, { names = [], least }: Bounds): number {
 
 function parseNumber(text: string): number {
   if (!/^[-+]?\d+$/.test(text)) {
-    throw new CronError(
-      `failed to parse int from ${text}: strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`,
-    );
+    throw new CronError(`failed to parse int from ${text}: strconv.Atoi: parsing ${goQuote(text)}: invalid syntax`);
   }
   const number = Number(text);
   if (number < 0) throw new CronError(`negative number (${number}) not allowed: ${text}`);

@@ -1,5 +1,4 @@
 import { setTemplateDefaults, specOf } from "../../apps/workload/strategy.ts";
-import { validateLabels } from "../../meta/validation/object-meta.ts";
 import type { Job, JobSpec } from "./schema.ts";
 
 const BACKOFF_LIMIT = 6;
@@ -25,11 +24,10 @@ export function setJobDefaults(object: Job): Job {
   };
 }
 
-/** A job without labels gets those of its template. Errors in them are reported for the template only. */
+/** A job without labels gets those of its template. */
 export function setLabelsFromTemplate(object: Job): Job {
   const labels = object.spec?.template.metadata?.labels;
   if (labels === undefined || Object.keys(object.metadata?.labels ?? {}).length > 0) return object;
-  if (validateLabels(labels).length > 0) return object;
   return { ...object, metadata: { ...object.metadata, labels } };
 }
 

@@ -1,4 +1,5 @@
 /** Sets of completion indexes: `1,3-5,7`. */
+import { goQuote } from "../../../schema/value/go-quote.ts";
 
 export interface Interval {
   readonly first: number;
@@ -43,7 +44,7 @@ function parseInterval(text: string, completions: number): Interval {
   const limits = text.split("-");
   if (limits.length > 2) {
     const rule = "an index interval can have at most two parts separated by '-'";
-    throw new IndexesError(`the fragment ${JSON.stringify(text)} violates the requirement that ${rule}`);
+    throw new IndexesError(`the fragment ${goQuote(text)} violates the requirement that ${rule}`);
   }
   const [first = 0, last = first] = limits.map((limit) => parseIndex(limit, completions));
   if (limits.length === 2 && first >= last) throw notIncreasingError(first, last);
@@ -51,7 +52,7 @@ function parseInterval(text: string, completions: number): Interval {
 }
 
 function parseIndex(text: string, completions: number): number {
-  const quoted = JSON.stringify(text);
+  const quoted = goQuote(text);
   if (!/^[-+]?\d+$/.test(text)) throw new IndexesError(`cannot convert string to integer for index: ${quoted}`);
   const index = Number(text);
   if (index >= completions) throw new IndexesError(`too large index: ${quoted}`);

@@ -1,3 +1,4 @@
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { containerColumns } from "../../apps/workload/columns.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { formatLabelSelector } from "../../columns/selector-text.ts";
@@ -32,7 +33,7 @@ export const jobKind: Kind<Job> = {
     wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector)),
   ],
   selectableFields: { "status.successful": (object) => String(object.status?.succeeded ?? 0) },
-  unsupportedFieldMessage: (field) => `field label ${JSON.stringify(field)} not supported for Job`,
+  unsupportedFieldMessage: (field) => `field label ${goQuote(field)} not supported for Job`,
   updateChecks: ["metadata", "spec", "metadataUpdate"],
   strategy: jobStrategy,
 };

@@ -13,6 +13,7 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
 import { repeatedIndexes } from "../../meta/validation/repeated.ts";
@@ -71,7 +72,7 @@ function validateFailIndex(spec: Partial<JobSpec>, field: string): readonly Fiel
 
 function validateChoice(value: string, choices: readonly string[], field: string): readonly FieldError[] {
   if (value === "") {
-    return [requiredField(field, `valid values: [${choices.map((choice) => JSON.stringify(choice)).join(" ")}]`)];
+    return [requiredField(field, `valid values: [${choices.map((choice) => goQuote(choice)).join(" ")}]`)];
   }
   return choices.includes(value) ? [] : [notSupported(field, value, choices)];
 }

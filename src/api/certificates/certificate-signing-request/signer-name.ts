@@ -1,4 +1,5 @@
 import { type FieldError, invalidField, requiredField, tooLong } from "../../../schema/validation/field-error.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 
 const DOMAIN_MAX = 253;
@@ -34,7 +35,7 @@ function firstInvalidLabel(
   for (const label of labels) {
     const problems = check(label);
     if (problems.length === 0) continue;
-    return problems.map((problem) => invalidField(path, part, `validating label ${JSON.stringify(label)}: ${problem}`));
+    return problems.map((problem) => invalidField(path, part, `validating label ${goQuote(label)}: ${problem}`));
   }
   return [];
 }

@@ -10,6 +10,7 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import { pemBlocks } from "../pem.ts";
 import { requestProblem } from "./pkcs10.ts";
@@ -121,7 +122,7 @@ function certificateProblem(pem: string): string | undefined {
   if (pem === "") return undefined;
   const blocks = pemBlocks(pem);
   for (const { label, headers, bytes } of blocks) {
-    if (label !== "CERTIFICATE") return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(label)}`;
+    if (label !== "CERTIFICATE") return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(label)}`;
     if (headers) return "no PEM block headers are permitted";
     if (bytes.length === 0) return "found CERTIFICATE PEM block containing 0 certificates";
     try {

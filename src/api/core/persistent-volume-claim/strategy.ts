@@ -8,15 +8,16 @@ import { validatePersistentVolumeClaim, validatePersistentVolumeClaimUpdate } fr
 import { persistentVolumeClaimWarnings } from "./warnings.ts";
 
 /**
- * `dataSource` supports claims and snapshots only; other kinds in it are dropped. `dataSourceRef` supports any kind.
- * Each is set from the other where only one is set.
+ * `dataSource` supports claims and snapshots only; other kinds in it are dropped, unless the claim has or had a
+ * `dataSourceRef`, which supports any kind. Each is set from the other where only one is set.
  */
 function syncDataSources(
   spec: PersistentVolumeClaimSpec,
   previous?: PersistentVolumeClaimSpec,
 ): PersistentVolumeClaimSpec {
   const { dataSource, dataSourceRef, ...rest } = spec;
-  const source = previous?.dataSource !== undefined || isKnownSource(dataSource) ? dataSource : undefined;
+  const known = dataSourceRef ?? previous?.dataSource ?? previous?.dataSourceRef;
+  const source = known !== undefined || isKnownSource(dataSource) ? dataSource : undefined;
   if (dataSourceRef === undefined)
     return source === undefined ? rest : { ...rest, dataSource: source, dataSourceRef: source };
   if (source !== undefined) return { ...rest, dataSource: source, dataSourceRef };

@@ -19,6 +19,7 @@ import { validateAccessModes } from "../persistent-volume/access-modes.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
 import type { TypedLocalObjectReference, TypedObjectReference } from "../references/object-reference.ts";
 import type { ResourceList } from "../resources/schema.ts";
+import { validateBasicQuantity } from "../resources/validation.ts";
 import {
   validateAttributesClassName,
   validateAttributesClassUpdate,
@@ -235,7 +236,7 @@ export function validatePersistentVolumeClaimStatusUpdate(next: PersistentVolume
   return [
     ...((next.spec?.accessModes ?? []).length === 0 ? [requiredField("Spec.accessModes")] : []),
     ...validateEach(Object.entries(capacity ?? {}), ([name, amount]) =>
-      validateQuantity(amount, key("status.capacity", name)),
+      validateBasicQuantity(amount, key("status.capacity", name)),
     ),
     ...validateEach(Object.entries(allocatedResourceStatuses ?? {}), ([name, state]) => [
       ...validateResourceKey(name, states),
@@ -243,14 +244,9 @@ export function validatePersistentVolumeClaimStatusUpdate(next: PersistentVolume
     ]),
     ...validateEach(Object.entries(allocatedResources ?? {}), ([name, amount]) => {
       const wrongName = validateResourceKey(name, amounts);
-      return wrongName.length > 0 ? wrongName : validateQuantity(amount, key(amounts, name));
+      return wrongName.length > 0 ? wrongName : validateBasicQuantity(amount, key(amounts, name));
     }),
   ];
-}
-
-function validateQuantity(amount: string, path: string): readonly FieldError[] {
-  if (compareQuantityTexts(amount, "0") >= 0) return [];
-  return [invalidField(path, amount, "must be a valid resource quantity")];
 }
 
 /** Of the names without a domain, only storage is a resource of claims. */

@@ -1,5 +1,6 @@
 /** Warnings for persistent volume claims. */
 import { child, key } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { isFractional } from "../../meta/quantity.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
@@ -19,6 +20,6 @@ export function persistentVolumeClaimSpecWarnings(spec: PersistentVolumeClaimSpe
     const amount = spec.resources?.[list]?.storage;
     if (amount === undefined || !isFractional(amount)) return [];
     const at = key(child(child(path, "resources"), list), "storage");
-    return [`${at}: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`];
+    return [`${at}: fractional byte value ${goQuote(amount)} is invalid, must be an integer`];
   });
 }

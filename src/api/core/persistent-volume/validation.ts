@@ -12,11 +12,12 @@ import {
 import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
-import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
+import { compareQuantityTexts } from "../../meta/quantity.ts";
 import { dns1123Subdomain } from "../../meta/validation/names.ts";
 import { replacementLabel } from "../node/deprecated-labels.ts";
 import { validateVolumeMode } from "../persistent-volume-claim/validation.ts";
 import { validateNodeSelector } from "../pod-spec/scheduling-validation.ts";
+import { validateBasicQuantity } from "../resources/validation.ts";
 import {
   validateAttributesClassName,
   validateAttributesClassUpdate,
@@ -101,11 +102,8 @@ function validateCapacity(spec: PersistentVolumeSpec, path: string): readonly Fi
     ...(onlyStorage ? [] : [notSupported(path, spec.capacity ?? {}, ["storage"])]),
     ...validateEach(amounts, ([name, amount]) => {
       const at = key(path, name);
-      const units = Number(quantityNanos(amount) / 1_000_000_000n);
       return [
-        ...(compareQuantityTexts(amount, "0") < 0
-          ? [invalidField(at, units, "must be a valid resource quantity")]
-          : []),
+        ...validateBasicQuantity(amount, at),
         ...(compareQuantityTexts(amount, "0") <= 0 ? [invalidField(at, amount, "must be greater than zero")] : []),
       ];
     }),

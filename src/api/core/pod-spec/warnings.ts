@@ -1,6 +1,7 @@
 /** Warnings for pods and templates: deprecated fields, fields without effect, ambiguous settings. */
 
 import { child, index, key } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { isFractional } from "../../meta/quantity.ts";
 import { ipWarnings } from "../../meta/validation/ip.ts";
@@ -114,7 +115,7 @@ function addressWarnings(spec: PodSpec, path: string): string[] {
     at: child(index(child(path, "hostAliases"), i), "ip"),
   }));
   for (const { ip, at } of aliases) {
-    if (seen.has(ip)) warnings.push(`${at}: duplicate ip ${JSON.stringify(ip)}`);
+    if (seen.has(ip)) warnings.push(`${at}: duplicate ip ${goQuote(ip)}`);
     seen.add(ip);
   }
   for (const { ip, at } of aliases) warnings.push(...ipWarnings(ip, at));
@@ -131,7 +132,7 @@ function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: string): s
   return [
     ...names
       .filter(({ name }) => seen.size === seen.add(name).size)
-      .map(({ name, at }) => `${at}: duplicate name ${JSON.stringify(name)}`),
+      .map(({ name, at }) => `${at}: duplicate name ${goQuote(name)}`),
     ...names.filter(({ name }) => name === "").map(({ at }) => `${at}: invalid empty name ""`),
   ];
 }
@@ -193,7 +194,7 @@ function envWarnings({ env = [] }: Container, path: string): string[] {
     const reference = `$(${name})`;
     const refersToEarlier = valueFrom === undefined && value !== reference && value.includes(reference);
     if (seen.has(name) && !refersToEarlier) {
-      const hides = `hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`;
+      const hides = `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`;
       warnings.push(`${index(path, i)}: ${hides}`);
     }
     seen.add(name);

@@ -1,10 +1,13 @@
 import t from "tap";
+import type { FeatureLookup } from "../../../flags/gates.ts";
 import { pullPolicyOf } from "../pod-spec/defaults.ts";
 import { setPodDefaults } from "./defaults.ts";
 import type { Pod } from "./schema.ts";
 
-function defaulted(spec: Partial<NonNullable<Pod["spec"]>>): NonNullable<Pod["spec"]> {
-  const { spec: result } = setPodDefaults({ spec: { containers: [], ...spec } });
+const withPodLevel: FeatureLookup = { has: (name: string) => name === "PodLevelResources" };
+
+function defaulted(spec: Partial<NonNullable<Pod["spec"]>>, features = withPodLevel): NonNullable<Pod["spec"]> {
+  const { spec: result } = setPodDefaults({ spec: { containers: [], ...spec } }, features);
   if (result === undefined) throw new Error("no spec");
   return result;
 }
@@ -64,6 +67,12 @@ t.test("setPodDefaults() sets requests of a pod with limits from its containers,
   t.same(requestsOf({ limits: { cpu: "2", memory: "1Gi" } }), { cpu: "500m", memory: "1Gi" });
   t.same(requestsOf({ limits: { cpu: "2", memory: "1Gi" }, requests: { cpu: "1" } }), { cpu: "1", memory: "1Gi" });
   t.same(requestsOf({ requests: { memory: "1Gi" } }), { memory: "1Gi" }, "without limits they stay as they are");
+  const limits = { cpu: "2" };
+  t.same(
+    defaulted({ containers, resources: { limits } }, { has: () => false }).resources,
+    { limits },
+    "without the gate",
+  );
 });
 
 t.test("setPodDefaults() sets huge page limits of a pod with resources from its containers", async (t) => {

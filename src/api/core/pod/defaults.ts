@@ -1,3 +1,4 @@
+import type { FeatureLookup } from "../../../flags/gates.ts";
 import type { Container } from "../container/schema.ts";
 import { setPodSpecDefaults } from "../pod-spec/defaults.ts";
 import { containerLimits, containerRequests } from "../pod-spec/resources.ts";
@@ -7,21 +8,17 @@ import { filterResources, formatResourceList } from "../resources/quantities.ts"
 import type { Pod } from "./schema.ts";
 
 /** Sets the defaults of the spec and those that only pods get. */
-export function setPodDefaults(pod: Pod): Pod {
+export function setPodDefaults(pod: Pod, features?: FeatureLookup): Pod {
   const spec = setPodSpecDefaults(pod.spec ?? { containers: [] });
   const setPodContainerDefaults = (container: Container) =>
     setRequestsFromLimits(setHostPorts(container, spec.hostNetwork === true));
-  return {
-    ...pod,
-    spec: setPodLevelDefaults({
-      ...spec,
-      enableServiceLinks: spec.enableServiceLinks ?? true,
-      containers: spec.containers.map(setPodContainerDefaults),
-      ...(spec.initContainers === undefined
-        ? {}
-        : { initContainers: spec.initContainers.map(setPodContainerDefaults) }),
-    }),
+  const defaulted: PodSpec = {
+    ...spec,
+    enableServiceLinks: spec.enableServiceLinks ?? true,
+    containers: spec.containers.map(setPodContainerDefaults),
+    ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(setPodContainerDefaults) }),
   };
+  return { ...pod, spec: features?.has("PodLevelResources") === true ? setPodLevelDefaults(defaulted) : defaulted };
 }
 
 /**

@@ -15,7 +15,7 @@ import { validateNewPod } from "./validation.ts";
 import { podWarnings } from "./warnings.ts";
 
 export const podStrategy: Strategy<Pod> = {
-  setDefaults: (object) => syncPodIps(setPodDefaults(object)),
+  setDefaults: (object, features) => syncPodIps(setPodDefaults(object, features)),
   warningsBeforePrepare: (object) => appArmorWarnings(object),
   prepareForCreate,
   prepareForUpdate: (next, previous) => updatePodGeneration(keepStatus(next, previous), previous),
@@ -32,11 +32,15 @@ export const podStatusStrategy: SubresourceStrategy<Pod> = {
   validateUpdate: validatePodStatusUpdate,
 };
 
-function prepareForCreate(object: Pod): Pod {
+function prepareForCreate(object: Pod, now: string): Pod {
   const pod = syncAppArmor(setFirstGeneration(object));
   if (pod.spec === undefined) return { ...pod, status: { phase: "Pending" } };
   const spec = applyMatchLabelKeys(replaceNegativeGracePeriod(pod.spec), pod.metadata?.labels ?? {});
-  return { ...pod, spec, status: { phase: "Pending", qosClass: qosClassOf(spec), ...schedulingGatedStatus(spec) } };
+  return {
+    ...pod,
+    spec,
+    status: { phase: "Pending", qosClass: qosClassOf(spec), ...schedulingGatedStatus(spec, now) },
+  };
 }
 
 function replaceNegativeGracePeriod(spec: PodSpec): PodSpec {
@@ -44,10 +48,13 @@ function replaceNegativeGracePeriod(spec: PodSpec): PodSpec {
 }
 
 /** The condition that reports the scheduling gates of a new pod. */
-function schedulingGatedStatus(spec: PodSpec): Pick<PodStatus, "conditions"> {
+function schedulingGatedStatus(spec: PodSpec, now: string): Pick<PodStatus, "conditions"> {
   if ((spec.schedulingGates ?? []).length === 0) return {};
   const message = "Scheduling is blocked due to non-empty scheduling gates";
-  return { conditions: [{ type: "PodScheduled", status: "False", reason: "SchedulingGated", message }] };
+  const lastTransitionTime = now;
+  return {
+    conditions: [{ type: "PodScheduled", status: "False", lastTransitionTime, reason: "SchedulingGated", message }],
+  };
 }
 
 /**

@@ -77,16 +77,27 @@ export function isMultipleOfPageSize(name: string, amount: string): boolean {
   return size > 0n && size % 1_000_000_000n === 0n && (parseQuantity(amount)?.nanos ?? 0n) % size === 0n;
 }
 
+/** Makes the error of a name that is not qualified. */
+type InvalidName = (path: string, name: string, detail: string) => FieldError;
+
 /** A qualified name; a name without a domain must be a standard resource. */
-export function validateResourceName(name: string, path: string): readonly FieldError[] {
-  const problems = qualifiedName(name).map((problem) => invalidUnquoted(path, name, problem));
+export function validateResourceName(
+  name: string,
+  path: string,
+  invalidName: InvalidName = invalidUnquoted,
+): readonly FieldError[] {
+  const problems = qualifiedName(name).map((problem) => invalidName(path, name, problem));
   if (problems.length > 0 || name.includes("/") || isStandardResource(name)) return problems;
   return [invalidUnquoted(path, name, "must be a standard resource type or fully qualified")];
 }
 
 /** The name of a container's resource. */
-export function validateContainerResourceName(name: string, path: string): readonly FieldError[] {
-  const problems = validateResourceName(name, path);
+export function validateContainerResourceName(
+  name: string,
+  path: string,
+  invalidName: InvalidName = invalidUnquoted,
+): readonly FieldError[] {
+  const problems = validateResourceName(name, path, invalidName);
   if (!name.includes("/")) {
     if (isStandardContainerResource(name)) return problems;
     return [...problems, invalidUnquoted(path, name, "must be a standard resource for containers")];

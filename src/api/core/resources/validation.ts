@@ -12,7 +12,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { getMember } from "../../../schema/value/plain-object.ts";
-import { compareQuantityTexts, isFractional } from "../../meta/quantity.ts";
+import { compareQuantityTexts, isFractional, quantityNanos, wholeUnits } from "../../meta/quantity.ts";
 import type { ContainerResizePolicy } from "../container/schema.ts";
 import {
   isHugePages,
@@ -31,6 +31,12 @@ export function validateResourceQuantity(name: string, amount: string, path: str
       : []),
     ...(isIntegerResource(name) && isFractional(amount) ? [invalidField(path, amount, "must be an integer")] : []),
   ];
+}
+
+/** A quantity that is not negative, nor so when 64 bits hold it. */
+export function validateBasicQuantity(amount: string, path: string): readonly FieldError[] {
+  const units = wholeUnits(quantityNanos(amount));
+  return units < 0n ? [invalidField(path, unquoted(`${units}`), "must be a valid resource quantity")] : [];
 }
 
 export function validateContainerResources(resources: ResourceRequirements, path: string): readonly FieldError[] {

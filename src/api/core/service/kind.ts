@@ -6,7 +6,7 @@ import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import { externalText, portsText } from "./columns.ts";
 import { setServiceDefaults } from "./defaults.ts";
 import { type Service, service } from "./schema.ts";
-import { dropTypeDependentFields } from "./strategy.ts";
+import { dropInternalTraffic, dropTypeDependentFields } from "./strategy.ts";
 import { specOf } from "./types.ts";
 import {
   serviceStatusWarnings,
@@ -19,8 +19,9 @@ import {
 /** `registry/` allocates cluster IPs and node ports before validation. */
 const serviceStrategy: Strategy<Service> = {
   setDefaults: setServiceDefaults,
-  prepareForCreate: dropStatus,
-  prepareForUpdate: (next, previous) => dropTypeDependentFields(keepStatus(next, previous), previous),
+  prepareForCreate: (object) => dropInternalTraffic(dropStatus(object)),
+  prepareForUpdate: (next, previous) =>
+    dropInternalTraffic(dropTypeDependentFields(keepStatus(next, previous), previous)),
   validate: validateService,
   validateUpdate: validateServiceUpdate,
   warnings: serviceWarnings,

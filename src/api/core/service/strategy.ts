@@ -105,6 +105,13 @@ export function dropTypeDependentFields(next: Service, previous: Service): Servi
   return dropLoadBalancerStatus({ ...next, spec: dropNodePorts(kept as ServiceSpec, old) });
 }
 
+/** Drops the internal traffic policy, if it is valid, of a service without traffic inside the cluster. */
+export function dropInternalTraffic(service: Service): Service {
+  const { internalTrafficPolicy, ...spec } = specOf(service);
+  const isValid = internalTrafficPolicy === "Cluster" || internalTrafficPolicy === "Local";
+  return spec.type === "ExternalName" && isValid ? { ...service, spec } : service;
+}
+
 /** Drops node ports, unless the client sets one that the service did not have. */
 function dropNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const before = new Set(nodePortsOf(old));

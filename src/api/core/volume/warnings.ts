@@ -1,5 +1,6 @@
 /** Warnings about volumes: removed drivers, overlapping paths of files. */
 import { child, index } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { takeSendableWarnings } from "../../meta/warning-limits.ts";
 import { persistentVolumeClaimSpecWarnings } from "../persistent-volume-claim/warnings.ts";
 import type { Volume } from "./schema.ts";
@@ -99,13 +100,13 @@ function projectedPaths(sources: readonly Source[]): readonly FilePath[] {
 
 function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle }: Source) {
   const of = (files: Files, source: string): FilePath[] => (files.items ?? []).map(({ path }) => ({ path, source }));
-  if (configMap?.items !== undefined) return of(configMap, `ConfigMap "${configMap.name ?? ""}"`);
-  if (secret?.items !== undefined) return of(secret, `Secret "${secret.name ?? ""}"`);
+  if (configMap?.items !== undefined) return of(configMap, `ConfigMap ${goQuote(configMap.name ?? "")}`);
+  if (secret?.items !== undefined) return of(secret, `Secret ${goQuote(secret.name ?? "")}`);
   if (downwardAPI !== undefined) return of(downwardAPI, "DownwardAPI");
   if (serviceAccountToken !== undefined) return [{ path: serviceAccountToken.path, source: "ServiceAccountToken" }];
   if (clusterTrustBundle === undefined) return undefined;
   const { name, signerName = "", path } = clusterTrustBundle;
-  return [{ path, source: `ClusterTrustBundle "${name ?? signerName}"` }];
+  return [{ path, source: `ClusterTrustBundle ${goQuote(name ?? signerName)}` }];
 }
 
 /** The maximum number of paths to compare pairwise, and of their characters; more get no warning. */
@@ -126,5 +127,5 @@ function* findOverlaps(paths: readonly FilePath[]): Generator<string> {
 }
 
 function formatFilePath({ path, source }: FilePath): string {
-  return source === "" ? JSON.stringify(path) : `${JSON.stringify(path)} (${source})`;
+  return source === "" ? goQuote(path) : `${goQuote(path)} (${source})`;
 }

@@ -159,11 +159,12 @@ function validateZoneHints({ forZones = [] }: EndpointHints, path: string): read
 
 export function endpointSliceWarnings(slice: EndpointSlice, previous: EndpointSlice | undefined): readonly string[] {
   const { addressType, endpoints } = slice;
-  if (addressType === "FQDN") {
-    return previous === undefined ? ["spec.addressType: FQDN endpoints are deprecated"] : [];
-  }
-  return endpoints.flatMap(({ addresses }, i) => {
-    const at = child(index("endpoints", i), "addresses");
-    return addresses.flatMap((address, j) => ipWarnings(address, index(at, j)));
-  });
+  const deprecated = addressType === "FQDN" && previous === undefined;
+  return [
+    ...(deprecated ? ["spec.addressType: FQDN endpoints are deprecated"] : []),
+    ...endpoints.flatMap(({ addresses }, i) => {
+      const at = child(index("endpoints", i), "addresses");
+      return addresses.flatMap((address, j) => ipWarnings(address, index(at, j)));
+    }),
+  ];
 }

@@ -31,7 +31,7 @@ function tokenize(text: string): readonly string[] {
   const end = text.replace(/[ \t\r\n]+$/, "").length;
   while (TOKEN.lastIndex < end) {
     const match = TOKEN.exec(text);
-    if (match === null) throw badRequest(`unable to parse requirement: cannot read ${JSON.stringify(text)}`);
+    if (match === null) throw badRequest(`unable to parse requirement: cannot read ${goQuote(text)}`);
     found.push(match[1] ?? match[2] ?? "");
   }
   return found;
@@ -298,7 +298,7 @@ function unsupportedFieldError(field: string, kind: Kind) {
   if (kind.unsupportedFieldMessage !== undefined) return badRequest(kind.unsupportedFieldMessage(field));
   if (!hasOnlyCommonFields(kind)) return badRequest(`field label not supported: ${field}`);
   const supported = `"metadata.name", "metadata.namespace"`;
-  return badRequest(`${JSON.stringify(field)} is not a known field selector: only ${supported}`);
+  return badRequest(`${goQuote(field)} is not a known field selector: only ${supported}`);
 }
 
 export function matchesFields<T extends ApiObject>(terms: readonly FieldTerm[], object: T, kind: Kind<T>): boolean {

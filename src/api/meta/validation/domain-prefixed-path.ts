@@ -2,7 +2,7 @@ import { type FieldError, invalidField } from "../../../schema/validation/field-
 import { dns1123Subdomain } from "./names.ts";
 
 const PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
-const PATH_MESSAGE = "invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+const PATH_MESSAGE = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
 
 /** Names of controllers below a domain: `example.com/ingress`. */
 export function validateDomainPrefixedPath(text: string, field: string): readonly FieldError[] {

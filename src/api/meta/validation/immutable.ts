@@ -2,6 +2,7 @@ import type { Schema } from "../../../schema/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, formatGoMap, invalidField, unquoted } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { LabelSelector } from "../label-selector.ts";
 
 /** Rejects a change of the field. With a schema, values of equal meaning are equal. */
@@ -27,7 +28,7 @@ export function validateImmutableSelector(
 function goSelector({ matchLabels, matchExpressions }: LabelSelector): unknown {
   const type = "v1.LabelSelectorRequirement";
   const items = matchExpressions?.map(({ key, operator, values }) => {
-    const members = `Key:${JSON.stringify(key)}, Operator:${JSON.stringify(operator)}, Values:${goTexts(values)}`;
+    const members = `Key:${goQuote(key)}, Operator:${goQuote(operator)}, Values:${goTexts(values)}`;
     return `${type}{${members}}`;
   });
   const expressions = items === undefined ? `[]${type}(nil)` : `[]${type}{${items.join(", ")}}`;
@@ -36,5 +37,5 @@ function goSelector({ matchLabels, matchExpressions }: LabelSelector): unknown {
 
 function goTexts(texts: readonly string[] | undefined): string {
   if (texts === undefined) return "[]string(nil)";
-  return `[]string{${texts.map((text) => JSON.stringify(text)).join(", ")}}`;
+  return `[]string{${texts.map((text) => goQuote(text)).join(", ")}}`;
 }

@@ -14,6 +14,8 @@ import { validateLabels } from "./object-meta.ts";
 export interface LabelSelectorValidationOptions {
   /** Accepts values that are not label values, for objects stored with one. */
   readonly allowInvalidValues?: boolean;
+  /** Leaves other operators to the authorizers. */
+  readonly allowUnknownOperators?: boolean;
 }
 
 /** Accepts an absent selector. */
@@ -38,13 +40,17 @@ export function validateLabelRequirement(
 ): readonly FieldError[] {
   const at = child(path, "values");
   return [
-    ...validateOperator(operator, values, path),
+    ...(rules.allowUnknownOperators === true && !OPERATORS.has(operator)
+      ? []
+      : validateOperator(operator, values, path)),
     ...qualifiedName(key).map((problem) => invalidField(child(path, "key"), key, problem)),
     ...validateEach(rules.allowInvalidValues === true ? [] : values, (value, i) =>
       labelValue(value).map((problem) => invalidField(index(at, i), value, problem)),
     ),
   ];
 }
+
+const OPERATORS: ReadonlySet<string> = new Set(["In", "NotIn", "Exists", "DoesNotExist"]);
 
 /** The operators of label selectors. */
 export function validateOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {

@@ -2,6 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { dns1123Subdomain, portNumber } from "./names.ts";
 
 const URL_FORMAT = "; desired format: https://host[/path]";
@@ -29,18 +30,18 @@ export function validateWebhookUrl(text: string, field: string): readonly FieldE
 
 /** The error of Go's URL parser; undefined when it accepts the text. */
 function urlParseError(text: string, authority: string): string | undefined {
-  const quoted = JSON.stringify(text);
+  const quoted = goQuote(text);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\x00-\x1f\x7f]/.test(text)) return `parse ${quoted}: net/url: invalid control character in URL`;
   if (text.startsWith(":")) return `parse ${quoted}: missing protocol scheme`;
   const escaped = /%(?![0-9a-fA-F]{2}).{0,2}/s.exec(text);
-  if (escaped !== null) return `parse ${quoted}: invalid URL escape ${JSON.stringify(escaped[0])}`;
+  if (escaped !== null) return `parse ${quoted}: invalid URL escape ${goQuote(escaped[0])}`;
   const host = authority.slice(authority.lastIndexOf("@") + 1);
   const bad = /[ <>"]/.exec(host);
-  if (bad !== null) return `parse ${quoted}: invalid character ${JSON.stringify(bad[0])} in host name`;
+  if (bad !== null) return `parse ${quoted}: invalid character ${goQuote(bad[0])} in host name`;
   const port = /:([^\]:]*)$/.exec(host)?.[1];
   return port !== undefined && !/^\d*$/.test(port)
-    ? `parse ${quoted}: invalid port ${JSON.stringify(`:${port}`)} after host`
+    ? `parse ${quoted}: invalid port ${goQuote(`:${port}`)} after host`
     : undefined;
 }
 

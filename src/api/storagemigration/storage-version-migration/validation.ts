@@ -1,5 +1,6 @@
 /** Rules for migrations to a storage version. Paths are those of Kubernetes, which omits `spec` in some. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import type { StorageVersionMigration } from "./schema.ts";
 
@@ -47,7 +48,7 @@ export function validateMigrationStatus(
 
 function validateResourceVersion(text: string): readonly FieldError[] {
   if (text === "") return [];
-  const quoted = JSON.stringify(text);
+  const quoted = goQuote(text);
   const problem = (why: string) =>
     `failed to parse resource version ${quoted}: strconv.ParseInt: parsing ${quoted}: ${why}`;
   if (!/^[-+]?\d+$/.test(text)) return [invalidField(RESOURCE_VERSION, text, problem("invalid syntax"))];
