@@ -72,18 +72,19 @@ function withFileSettings(flags: Flags, { connection, leaderElection }: LoadedCo
   return {
     ...flags,
     kubeconfig: pick("kubeconfig", connection.kubeconfig),
-    "kube-api-qps": pick("kube-api-qps", connection.qps),
-    "kube-api-burst": pick("kube-api-burst", connection.burst),
+    "kube-api-qps": pick("kube-api-qps", connection.qps || undefined),
+    "kube-api-burst": pick("kube-api-burst", connection.burst || undefined),
     "leader-elect": pick("leader-elect", leaderElect),
     "leader-elect-lease-duration": pick("leader-elect-lease-duration", milliseconds(leaseDuration)),
     "leader-elect-renew-deadline": pick("leader-elect-renew-deadline", milliseconds(renewDeadline)),
     "leader-elect-retry-period": pick("leader-elect-retry-period", milliseconds(retryPeriod)),
-    "leader-elect-resource-name": pick("leader-elect-resource-name", resourceName),
-    "leader-elect-resource-namespace": pick("leader-elect-resource-namespace", resourceNamespace),
+    "leader-elect-resource-name": pick("leader-elect-resource-name", resourceName || undefined),
+    "leader-elect-resource-namespace": pick("leader-elect-resource-namespace", resourceNamespace || undefined),
   };
 }
 
+/** Zero means the default. */
 function milliseconds(text: string | undefined): number | undefined {
   const nanos = text === undefined ? undefined : parseDuration(text);
-  return nanos === undefined ? undefined : Number(nanos / 1_000_000n);
+  return nanos ? Number(nanos / 1_000_000n) : undefined;
 }

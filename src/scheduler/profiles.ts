@@ -30,7 +30,7 @@ export class Profiles {
       const framework = (): Framework => this.#frameworks.get(schedulerName)!;
       const available = createPlugins(profile.pluginConfig ?? {}, { ...deps, framework });
       const created = new Framework({
-        ...expandPlugins(profile.plugins ?? {}, available),
+        ...expandPlugins(schedulerName, profile.plugins ?? {}, available),
         schedulerName,
         percentageOfNodesToScore: profile.percentageOfNodesToScore ?? config.percentageOfNodesToScore,
         nominator,

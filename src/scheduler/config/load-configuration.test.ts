@@ -44,42 +44,6 @@ t.test("profiles, extenders and leader election are read", async (t) => {
   t.same(connection, { kubeconfig: "/kc", qps: 5.5 });
 });
 
-t.test("mistakes are errors with their path", async (t) => {
-  const args = (name: string, value: object) => ({ profiles: [{ pluginConfig: [{ name, args: value }] }] });
-  const cases: readonly (readonly [object, RegExp])[] = [
-    [{ apiVersion: "kubescheduler.config.k8s.io/v1beta3" }, /no kind "KubeSchedulerConfiguration" is registered/],
-    [{ unknown: 1 }, /unknown field "unknown"/],
-    [{ parallelism: 0 }, /^parallelism: Invalid value: 0: should be an integer value greater than zero$/],
-    [{ parallelism: -1 }, /parallelism: Invalid value: -1: should be an integer value greater than zero/],
-    [{ clientConnection: { burst: -1 } }, /clientConnection\.burst: Invalid value: -1: must be non-negative/],
-    [{ percentageOfNodesToScore: 101 }, /percentageOfNodesToScore: Invalid value: 101: not in valid range/],
-    [{ podInitialBackoffSeconds: 5, podMaxBackoffSeconds: 2 }, /podMaxBackoffSeconds: Invalid value: 2/],
-    [{ profiles: [{ schedulerName: "a" }, { schedulerName: "a" }] }, /profiles\[1\]\.schedulerName: Duplicate value/],
-    [{ profiles: [{ schedulerName: "a" }, {}] }, /profiles\[1\]\.schedulerName: Required value/],
-    [args("NodeName", {}), /plugin "NodeName" takes no arguments/],
-    [args("NodeResourcesFit", { ignored: [] }), /profiles\[0\]\.pluginConfig\[0\]\.args: unknown field "ignored"/],
-    [args("InterPodAffinity", { hardPodAffinityWeight: 101 }), /hardPodAffinityWeight: Invalid value: 101/],
-    [
-      args("PodTopologySpread", {
-        defaultConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" }],
-      }),
-      /\.defaultingType must be "List"/,
-    ],
-    [
-      args("NodeResourcesFit", { scoringStrategy: { type: "RequestedToCapacityRatio" } }),
-      /shape: Required value: at least one point/,
-    ],
-    [{ extenders: [{ urlPrefix: "http://h", prioritizeVerb: "p" }] }, /extenders\[0\]\.weight: Invalid value: 0/],
-    [{ extenders: [{ urlPrefix: "nowhere" }] }, /extenders\[0\]\.urlPrefix/],
-  ];
-  for (const [members, message] of cases) t.throws(() => parse(members), { message });
-});
-
-t.test("a plugin that does not exist is an error", async (t) => {
-  const profiles = [{ schedulerName: "a", plugins: { multiPoint: { enabled: [{ name: "Coscheduling" }] } } }];
-  t.throws(() => createSchedulerFixture({ config: { profiles } }), { message: /plugin "Coscheduling" does not exist/ });
-});
-
 t.test("plugins are enabled and disabled at all points or at single ones, with weights", async (t) => {
   const nodes = ["a", "b"].map((name) => ({
     metadata: { name },

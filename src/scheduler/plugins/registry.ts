@@ -1,4 +1,4 @@
-/** The plugins by their names, and those of the default profile. */
+/** The plugins by their names. */
 import type { SchedulerFeatures } from "../config/features.ts";
 import type { Extender } from "../extender/extender.ts";
 import type { Framework } from "../framework/framework.ts";
@@ -84,26 +84,3 @@ export function createPlugins(args: Partial<PluginArgs>, deps: PluginDeps): Read
   ];
   return new Map(plugins.map((plugin) => [plugin.name, plugin]));
 }
-
-/** `multiPoint` of the default profile, with weights of scores. */
-export const DEFAULT_PLUGINS: readonly { readonly name: string; readonly weight?: number }[] = [
-  { name: "SchedulingGates" },
-  { name: "PrioritySort" },
-  { name: "NodeUnschedulable" },
-  { name: "NodeName" },
-  { name: "TaintToleration", weight: 3 },
-  { name: "NodeAffinity", weight: 2 },
-  { name: "NodePorts" },
-  { name: "NodeResourcesFit", weight: 1 },
-  { name: "VolumeRestrictions" },
-  { name: "NodeVolumeLimits" },
-  { name: "VolumeBinding" },
-  { name: "VolumeZone" },
-  { name: "PodTopologySpread", weight: 2 },
-  { name: "InterPodAffinity", weight: 2 },
-  { name: "DynamicResources" },
-  { name: "DefaultPreemption" },
-  { name: "NodeResourcesBalancedAllocation", weight: 1 },
-  { name: "ImageLocality", weight: 1 },
-  { name: "DefaultBinder" },
-];
