@@ -50,6 +50,12 @@ const port = (hostPort: number) => ({
   containers: [{ name: "c", image: "i", ports: [{ containerPort: 80, hostPort }] }],
 });
 const claim = (name: string) => ({ volumes: [{ name: "v", persistentVolumeClaim: { claimName: name } }] });
+const directory = { volumes: [{ name: "v", emptyDir: {} }] };
+const unassigned = pod({}, { uid: "o", labels: { app: "web" } });
+const nominated = (spec: Partial<NonNullable<Pod["spec"]>>): Pod => ({
+  ...pod(spec, { uid: "o" }),
+  status: { nominatedNodeName: "n" },
+});
 const claimObject = (name: string): ApiObject => ({ metadata: { name, namespace: "default" } });
 
 const nodeCases: readonly Case[] = (
@@ -120,6 +126,24 @@ const nodeCases: readonly Case[] = (
       true,
     ],
     ["a domain less", "PodTopologySpread", spread, "Delete", labels({ zone: "y" }), undefined, true],
+    [
+      "other taints in a domain",
+      "PodTopologySpread",
+      spread,
+      "UpdateNodeTaint",
+      labels({ zone: "z" }),
+      { ...labels({ zone: "z" }), spec: { taints: [taint] } },
+      true,
+    ],
+    [
+      "cordoned in a domain",
+      "PodTopologySpread",
+      spread,
+      "UpdateNodeTaint",
+      labels({ zone: "z" }),
+      { ...labels({ zone: "z" }), spec: { unschedulable: true } },
+      false,
+    ],
   ] as const
 ).map(([title, plugin, candidate, action, before, after, retried]) => ({
   title: `node: ${title}`,
@@ -154,10 +178,23 @@ const podCases: readonly Case[] = (
     ],
     ["that counts", "PodTopologySpread", spread, "Delete", web, undefined, true],
     ["that does not count", "PodTopologySpread", spread, "Delete", other(), undefined, false],
+    ["that counts, without a node", "PodTopologySpread", spread, "Add", undefined, unassigned, false],
+    ["nominated for the port", "NodePorts", pod(port(80)), "Delete", nominated(port(80)), undefined, true],
+    [
+      "that has no node and the port",
+      "NodePorts",
+      pod(port(80)),
+      "Delete",
+      pod(port(80), { uid: "o" }),
+      undefined,
+      false,
+    ],
     ["with the claim", "VolumeRestrictions", pod(claim("c")), "Delete", other(claim("c")), undefined, true],
     ["with another claim", "VolumeRestrictions", pod(claim("c")), "Delete", other(claim("d")), undefined, false],
     ["without volumes", "NodeVolumeLimits", pod(claim("c")), "Delete", other(), undefined, false],
-    ["with volumes", "NodeVolumeLimits", pod(claim("c")), "Delete", other(claim("d")), undefined, true],
+    ["with a claim", "NodeVolumeLimits", pod(claim("c")), "Delete", other(claim("d")), undefined, true],
+    ["nominated with a claim", "NodeVolumeLimits", pod(claim("c")), "Delete", nominated(claim("d")), undefined, true],
+    ["with another volume", "NodeVolumeLimits", pod(claim("c")), "Delete", other(directory), undefined, false],
     ["gone, for preemption", "DefaultPreemption", pod(), "Delete", other(), undefined, true],
   ] as const
 ).map(([title, plugin, candidate, action, before, after, retried]) => ({
@@ -171,44 +208,110 @@ const podCases: readonly Case[] = (
   retried,
 }));
 
+const tolerant = { tolerations: [{ operator: "Exists" as const }] };
+const spreadOverTolerated = {
+  topologySpreadConstraints: [
+    { ...term, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" as const, nodeTaintsPolicy: "Honor" as const },
+  ],
+};
+const spreadOverAll = {
+  topologySpreadConstraints: [{ ...term, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" as const }],
+};
+
 const ownCases: readonly Case[] = (
   [
-    ["got a toleration", "TaintToleration", "UpdatePodToleration", "p", true],
-    ["got a toleration, of another pod", "TaintToleration", "UpdatePodToleration", "x", false],
-    ["got a toleration", "NodeUnschedulable", "UpdatePodToleration", "p", true],
-    ["lost its gates", "SchedulingGates", "UpdatePodSchedulingGatesEliminated", "p", true],
-    ["lost its gates, of another pod", "SchedulingGates", "UpdatePodSchedulingGatesEliminated", "x", false],
-    ["requests less", "NodeResourcesFit", "UpdatePodScaleDown", "p", true],
-    ["got a label", "InterPodAffinity", "UpdatePodLabel", "p", true],
-    ["got a condition", "NodeResourcesFit", "UpdatePodOther", "p", false],
+    ["got a toleration", "TaintToleration", "UpdatePodToleration", "p", {}, tolerant, true],
+    ["got a toleration, of another pod", "TaintToleration", "UpdatePodToleration", "x", {}, tolerant, false],
+    ["tolerates cordoned nodes", "NodeUnschedulable", "UpdatePodToleration", "p", {}, tolerant, true],
+    ["got another toleration", "NodeUnschedulable", "UpdatePodToleration", "p", {}, {}, false],
+    [
+      "got a toleration that domains depend on",
+      "PodTopologySpread",
+      "UpdatePodToleration",
+      "p",
+      spreadOverTolerated,
+      tolerant,
+      true,
+    ],
+    ["got a toleration of no concern", "PodTopologySpread", "UpdatePodToleration", "p", spreadOverAll, tolerant, false],
+    ["lost its gates", "SchedulingGates", "UpdatePodSchedulingGatesEliminated", "p", {}, {}, true],
+    ["lost its gates, of another pod", "SchedulingGates", "UpdatePodSchedulingGatesEliminated", "x", {}, {}, false],
+    ["requests less", "NodeResourcesFit", "UpdatePodScaleDown", "p", {}, {}, true],
+    ["got a label", "InterPodAffinity", "UpdatePodLabel", "p", {}, {}, true],
+    ["got a condition", "NodeResourcesFit", "UpdatePodOther", "p", {}, {}, false],
   ] as const
-).map(([title, plugin, action, uid, retried]) => ({
+).map(([title, plugin, action, uid, spec, change, retried]) => ({
   title: `the pod ${title}`,
   plugin,
+  pod: pod({ ...spec, ...change }),
   resource: "UnscheduledPod",
   action,
-  before: pod({}, { uid }),
-  after: pod({}, { uid }),
+  before: pod(spec, { uid }),
+  after: pod({ ...spec, ...change }, { uid }),
   retried,
 }));
 
+const named = (members: object): ApiObject => ({ metadata: { name: "x" }, ...members });
+const driver = (count?: number): ApiObject =>
+  named({ spec: { drivers: [{ name: "csi", nodeID: "n", ...(count !== undefined && { allocatable: { count } }) }] } });
+const zoned = (zone: string): ApiObject => ({
+  metadata: { name: "v", labels: { "topology.kubernetes.io/zone": zone } },
+});
+const topologies = { allowedTopologies: [{ matchLabelExpressions: [{ key: "zone", values: ["z"] }] }] };
+const migrated = {
+  metadata: { annotations: { "storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs" } },
+};
+const waiting = named({ volumeBindingMode: "WaitForFirstConsumer" });
+
 const volumeCases: readonly Case[] = (
   [
-    ["its claim", "VolumeBinding", "PersistentVolumeClaim", "Update", claimObject("c"), true],
-    ["another claim", "VolumeBinding", "PersistentVolumeClaim", "Update", claimObject("d"), false],
-    ["a volume", "VolumeBinding", "PersistentVolume", "Add", { metadata: { name: "v" } }, true],
-    ["a class", "VolumeZone", "StorageClass", "Add", { metadata: { name: "s" } }, true],
-    ["a driver of a node", "NodeVolumeLimits", "CSINode", "Update", { metadata: { name: "n" } }, true],
-    ["a capacity", "VolumeBinding", "CSIStorageCapacity", "Add", { metadata: { name: "k" } }, true],
-    ["a capacity, of no concern", "VolumeZone", "CSIStorageCapacity", "Add", { metadata: { name: "k" } }, false],
+    ["its claim", "VolumeBinding", "PersistentVolumeClaim", "Update", undefined, claimObject("c"), true],
+    ["another claim", "VolumeBinding", "PersistentVolumeClaim", "Update", undefined, claimObject("d"), false],
+    ["a volume", "VolumeBinding", "PersistentVolume", "Add", undefined, named({}), true],
+    ["any new class", "VolumeBinding", "StorageClass", "Add", undefined, named({}), true],
+    ["topologies of a class", "VolumeBinding", "StorageClass", "Update", named({}), named(topologies), true],
+    ["a class, not its topologies", "VolumeBinding", "StorageClass", "Update", named({}), waiting, false],
+    ["a new node's drivers", "VolumeBinding", "CSINode", "Add", undefined, driver(), true],
+    ["migrated plugins", "VolumeBinding", "CSINode", "Update", named({}), named(migrated), true],
+    ["a limit", "VolumeBinding", "CSINode", "Update", driver(1), driver(2), false],
+    ["a new capacity", "VolumeBinding", "CSIStorageCapacity", "Add", undefined, named({}), true],
+    [
+      "more capacity",
+      "VolumeBinding",
+      "CSIStorageCapacity",
+      "Update",
+      named({ capacity: "1Gi" }),
+      named({ capacity: "2Gi" }),
+      true,
+    ],
+    [
+      "more capacity, but not for one volume",
+      "VolumeBinding",
+      "CSIStorageCapacity",
+      "Update",
+      named({ capacity: "1Gi", maximumVolumeSize: "1Gi" }),
+      named({ capacity: "2Gi", maximumVolumeSize: "1Gi" }),
+      false,
+    ],
+    ["a capacity, of no concern", "VolumeZone", "CSIStorageCapacity", "Add", undefined, named({}), false],
+    ["a class that waits", "VolumeZone", "StorageClass", "Add", undefined, waiting, true],
+    ["a class that binds at once", "VolumeZone", "StorageClass", "Add", undefined, named({}), false],
+    ["a new volume", "VolumeZone", "PersistentVolume", "Add", undefined, zoned("a"), true],
+    ["zones of a volume", "VolumeZone", "PersistentVolume", "Update", zoned("a"), zoned("b"), true],
+    ["the order of zones of a volume", "VolumeZone", "PersistentVolume", "Update", zoned("a__b"), zoned("b__a"), false],
+    ["a higher limit", "NodeVolumeLimits", "CSINode", "Update", driver(1), driver(2), true],
+    ["a first limit", "NodeVolumeLimits", "CSINode", "Update", driver(), driver(1), true],
+    ["no limit any more", "NodeVolumeLimits", "CSINode", "Update", driver(1), driver(), false],
+    ["detached", "NodeVolumeLimits", "VolumeAttachment", "Delete", named({}), undefined, true],
   ] as const
-).map(([title, plugin, resource, action, after, retried]) => ({
+).map(([title, plugin, resource, action, before, after, retried]) => ({
   title: `changed: ${title}`,
   plugin,
   pod: pod(claim("c")),
   resource,
   action,
-  after,
+  ...(before && { before }),
+  ...(after && { after }),
   retried,
 }));
 

@@ -21,7 +21,7 @@ export const nodePorts: Plugin = {
 };
 
 function freesPort(pod: Pod, deleted: Pod): boolean {
-  if (!isAssigned(deleted)) return false;
+  if (!isAssigned(deleted) && !deleted.status?.nominatedNodeName) return false;
   const { hostPorts } = new PodInfo(pod);
   return new PodInfo(deleted).hostPorts.some((freed) => hostPorts.some((wanted) => portsConflict(freed, wanted)));
 }

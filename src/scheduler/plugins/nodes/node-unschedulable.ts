@@ -22,14 +22,18 @@ export const nodeUnschedulable: Plugin = {
     {
       resource: "UnscheduledPod",
       actions: ["UpdatePodToleration"],
-      hint: (pod, { after }) => uidOf(after as Pod) === uidOf(pod),
+      hint: (pod, { after }) => uidOf(after as Pod) === uidOf(pod) && toleratesCordon(after as Pod),
     },
   ],
   preFilter({ pod }) {
-    if (isTolerated(pod.pod.spec?.tolerations ?? [], TAINT)) return "skip";
+    if (toleratesCordon(pod.pod)) return "skip";
     return { filter: { filter: ({ node }) => (node?.spec?.unschedulable === true ? UNSCHEDULABLE : undefined) } };
   },
 };
+
+function toleratesCordon({ spec }: Pod): boolean {
+  return isTolerated(spec?.tolerations ?? [], TAINT);
+}
 
 function isCordoned(node: Node | undefined): boolean {
   return node?.spec?.unschedulable === true;

@@ -1,8 +1,9 @@
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { TopologySpreadConstraint } from "../../../api/core/pod-spec/affinity.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { getMember } from "../../../schema/value/plain-object.ts";
-import { PodInfo, uidOf } from "../../cache/pod-info.ts";
+import { isAssigned, PodInfo, uidOf } from "../../cache/pod-info.ts";
 import type { ClusterEvent } from "../../framework/cluster-event.ts";
 import type { Handle } from "../../framework/handle.ts";
 import type { Plugin } from "../../framework/plugin.ts";
@@ -45,7 +46,7 @@ export function createPodTopologySpread(args: PodTopologySpreadArgs, { cache, li
     events: [
       {
         resource: "Pod",
-        actions: ["Add", "UpdatePodLabel", "Delete"],
+        actions: ["Add", "UpdatePodLabel", "Delete", "UpdatePodToleration"],
         hint: (pod, event) => {
           const info = new PodInfo(pod);
           return isSchedulableAfterPodChange(info, constraintsOf(info, "DoNotSchedule"), event);
@@ -70,42 +71,32 @@ export function createPodTopologySpread(args: PodTopologySpreadArgs, { cache, li
   };
 }
 
-/** A pod of the namespace that a constraint counts came, went, or began or ceased to be counted. */
+/** A pod on a node of the namespace that a constraint counts came, went, or began or ceased to be counted. */
 function isSchedulableAfterPodChange(
   pod: PodInfo,
   constraints: readonly SpreadConstraint[],
   { before, after }: ClusterEvent,
 ): boolean {
   const [old, next] = [before as Pod | undefined, after as Pod | undefined];
-  const changed = next ?? old;
-  if (changed === undefined) return true;
-  if (uidOf(changed) === pod.uid) return true;
-  if ((changed.metadata?.namespace ?? "") !== pod.namespace) return false;
-  const matches = (candidate: Pod): boolean =>
-    constraints.some(({ selector }) => selector.matches(candidate.metadata?.labels));
-  if (old !== undefined && next !== undefined) {
-    if (old.metadata?.deletionTimestamp === undefined && next.metadata?.deletionTimestamp !== undefined)
-      return matches(old);
-    return constraints.some(
-      ({ selector }) => selector.matches(old.metadata?.labels) !== selector.matches(next.metadata?.labels),
-    );
-  }
-  return matches(changed);
+  const isInvolved = (changed: Pod): boolean =>
+    uidOf(changed) === pod.uid || (isAssigned(changed) && (changed.metadata?.namespace ?? "") === pod.namespace);
+  if ([old, next].some((changed) => changed !== undefined && !isInvolved(changed))) return false;
+  const counts = ({ selector }: SpreadConstraint, candidate: Pod | undefined): boolean =>
+    candidate !== undefined && selector.matches(candidate.metadata?.labels);
+  if (old === undefined || next === undefined) return constraints.some((constraint) => counts(constraint, next ?? old));
+  const hasOtherTolerations = uidOf(next) === pod.uid && !deepEqual(old.spec?.tolerations, next.spec?.tolerations);
+  if (hasOtherTolerations && constraints.some(({ honorsTaints }) => honorsTaints)) return true;
+  return constraints.some((constraint) => counts(constraint, old) !== counts(constraint, next));
 }
 
-/** The node has, or had, all topology labels, and its domains changed. */
+/** The node has, or had, all topology labels, and its domains or taints changed. */
 function isSchedulableAfterNodeChange(constraints: readonly SpreadConstraint[], event: ClusterEvent): boolean {
   const [old, next] = [event.before as Node | undefined, event.after as Node | undefined];
-  const hasKeys = (node: Node | undefined): boolean =>
-    node !== undefined &&
-    constraints.every(({ topologyKey }) => getMember(node.metadata?.labels, topologyKey) !== undefined);
-  if (old !== undefined && next !== undefined) {
-    if (event.action === "UpdateNodeTaint") return hasKeys(next);
-    const domainsChanged = constraints.some(
-      ({ topologyKey }) =>
-        getMember(old.metadata?.labels, topologyKey) !== getMember(next.metadata?.labels, topologyKey),
-    );
-    return hasKeys(old) !== hasKeys(next) || (hasKeys(next) && domainsChanged);
-  }
-  return hasKeys(next ?? old);
+  const domainsOf = (node: Node | undefined): readonly (string | undefined)[] =>
+    constraints.map(({ topologyKey }) => getMember(node?.metadata?.labels, topologyKey));
+  const hasKeys = (node: Node | undefined): boolean => node !== undefined && !domainsOf(node).includes(undefined);
+  if (old === undefined || next === undefined) return hasKeys(next ?? old);
+  if (hasKeys(old) !== hasKeys(next)) return true;
+  if (!hasKeys(next)) return false;
+  return !deepEqual(domainsOf(old), domainsOf(next)) || !deepEqual(old.spec?.taints, next.spec?.taints);
 }

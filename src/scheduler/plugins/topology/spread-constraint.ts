@@ -13,6 +13,8 @@ export interface SpreadConstraint {
   readonly minDomains: number;
   readonly topologyKey: string;
   readonly selector: Selector;
+  /** Whether nodes with taints that the pod does not tolerate are left out. */
+  readonly honorsTaints: boolean;
   /** Whether the pods of a node count, by the policies for affinity and taints. */
   readonly includesNode: (node: NodeInfo) => boolean;
 }
@@ -46,6 +48,7 @@ export function compileConstraint(
     minDomains: minDomains ?? 1,
     topologyKey,
     selector,
+    honorsTaints,
     includesNode: (node) =>
       (!honorsAffinity || matchesRequiredAffinity(pod, node)) &&
       (!honorsTaints || findUntoleratedTaint(tolerations, node.taints) === undefined),

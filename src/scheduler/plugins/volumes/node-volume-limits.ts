@@ -1,5 +1,6 @@
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { CSINode } from "../../../api/storage/csi-node/schema.ts";
 import type { VolumeAttachment } from "../../../api/storage/volume-attachment/schema.ts";
 import type { NodeInfo } from "../../cache/node-info.ts";
 import { isAssigned } from "../../cache/pod-info.ts";
@@ -20,24 +21,44 @@ export function createNodeVolumeLimits(listers: Listers): Plugin {
     name: NAME,
     points: ["preFilter", "filter"],
     events: [
-      { resource: "CSINode", actions: ["Add", "Update"] },
+      {
+        resource: "CSINode",
+        actions: ["Add", "Update"],
+        hint: (_pod, { before, after }) => before === undefined || allowsMore(before as CSINode, after as CSINode),
+      },
       {
         resource: "AssignedPod",
         actions: ["Delete"],
-        hint: (_pod, { before }) => isAssigned(before as Pod) && ((before as Pod).spec?.volumes ?? []).length > 0,
+        hint: (_pod, { before }) => freesVolume(before as Pod),
       },
       {
         resource: "PersistentVolumeClaim",
         actions: ["Add"],
         hint: (pod, { after }) => usesClaim(pod, after as PersistentVolumeClaim),
       },
-      { resource: "VolumeAttachment", actions: ["Delete"] },
+      {
+        resource: "VolumeAttachment",
+        actions: ["Delete"],
+        hint: (pod) =>
+          (pod.spec?.volumes ?? []).some(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined),
+      },
     ],
     preFilter({ pod }) {
       if (claimNamesOf(pod.pod).length === 0) return "skip";
       return { filter: { filter: (node) => checkLimits(pod.pod, node, listers) } };
     },
   };
+}
+
+function freesVolume(deleted: Pod): boolean {
+  const isPlaced = isAssigned(deleted) || Boolean(deleted.status?.nominatedNodeName);
+  return isPlaced && claimNamesOf(deleted).length > 0;
+}
+
+/** A driver without a limit counts as one that allows nothing. */
+function allowsMore(before: CSINode, after: CSINode): boolean {
+  const old = new Map((before.spec?.drivers ?? []).map(({ name, allocatable }) => [name, allocatable?.count ?? 0]));
+  return (after.spec?.drivers ?? []).some(({ name, allocatable }) => (allocatable?.count ?? 0) > (old.get(name) ?? 0));
 }
 
 function checkLimits(pod: Pod, node: NodeInfo, listers: Listers): Rejection | undefined {

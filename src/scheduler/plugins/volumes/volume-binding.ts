@@ -1,7 +1,12 @@
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { ApiObject } from "../../../api/kind.ts";
+import { compareQuantityTexts } from "../../../api/meta/quantity.ts";
+import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
+import type { CSIStorageCapacity } from "../../../api/storage/csi-storage-capacity/schema.ts";
 import type { StorageClass } from "../../../api/storage/storage-class/schema.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
+import { getMember } from "../../../schema/value/plain-object.ts";
 import type { Handle } from "../../framework/handle.ts";
 import type { Cycle, Plugin } from "../../framework/plugin.ts";
 import { failed, type Rejection, unresolvable } from "../../framework/rejection.ts";
@@ -59,8 +64,9 @@ export function createVolumeBinding(args: VolumeBindingArgs, handle: Handle, sco
       {
         resource: "StorageClass",
         actions: ["Add", "Update"],
-        hint: (pod, { before, after }) =>
-          isSchedulableAfterClassChange(pod, before as StorageClass | undefined, after as StorageClass, handle),
+        hint: (_pod, { before, after }) =>
+          before === undefined ||
+          !deepEqual((before as StorageClass).allowedTopologies, (after as StorageClass).allowedTopologies),
       },
       {
         resource: "PersistentVolumeClaim",
@@ -69,9 +75,22 @@ export function createVolumeBinding(args: VolumeBindingArgs, handle: Handle, sco
       },
       { resource: "PersistentVolume", actions: ["Add", "Update"] },
       { resource: "Node", actions: ["Add", "UpdateNodeLabel"] },
-      { resource: "CSINode", actions: ["Add", "Update"] },
-      { resource: "CSIDriver", actions: ["Update"] },
-      { resource: "CSIStorageCapacity", actions: ["Add", "Update"] },
+      {
+        resource: "CSINode",
+        actions: ["Add", "Update"],
+        hint: (_pod, { before, after }) => before === undefined || migratedOf(before) !== migratedOf(after),
+      },
+      {
+        resource: "CSIDriver",
+        actions: ["Update"],
+        hint: (pod, { before, after }) => ignoresCapacityNow(pod, before as CSIDriver, after as CSIDriver),
+      },
+      {
+        resource: "CSIStorageCapacity",
+        actions: ["Add", "Update"],
+        hint: (_pod, { before, after }) =>
+          before === undefined || hasGrown(before as CSIStorageCapacity, after as CSIStorageCapacity),
+      },
     ],
     preFilter(cycle) {
       const claims = claimsOf(cycle.pod.pod, assumedObjects.claims, handle);
@@ -177,16 +196,18 @@ function isDelayed({ spec }: PersistentVolumeClaim, storageClass: StorageClass |
   return !spec?.volumeName && waitsForConsumer(storageClass?.volumeBindingMode);
 }
 
-/** The pod has an unbound claim of the class, which is new or allows other topologies. */
-function isSchedulableAfterClassChange(
-  pod: Pod,
-  before: StorageClass | undefined,
-  after: StorageClass,
-  { listers }: Handle,
-): boolean {
-  if (before !== undefined) return !deepEqual(before.allowedTopologies, after.allowedTopologies);
-  return claimNamesOf(pod).some(({ name }) => {
-    const claim = listers.claims.get(name, pod.metadata?.namespace);
-    return claim !== undefined && classOfClaim(claim) === after.metadata?.name;
-  });
+function migratedOf(csiNode: ApiObject | undefined): string | undefined {
+  return getMember(csiNode?.metadata?.annotations, "storage.alpha.kubernetes.io/migrated-plugins");
+}
+
+/** The driver of an inline volume has ceased to publish capacities. */
+function ignoresCapacityNow({ spec }: Pod, before: CSIDriver, after: CSIDriver): boolean {
+  const usesDriver = (spec?.volumes ?? []).some(({ csi }) => csi !== undefined && csi.driver === after.metadata?.name);
+  return usesDriver && before.spec?.storageCapacity === true && after.spec?.storageCapacity !== true;
+}
+
+/** The maximum size of a volume, or else the whole capacity. */
+function hasGrown(before: CSIStorageCapacity, after: CSIStorageCapacity): boolean {
+  const [old, next] = [before, after].map(({ maximumVolumeSize, capacity }) => maximumVolumeSize ?? capacity);
+  return next !== undefined && (old === undefined || compareQuantityTexts(next, old) > 0);
 }

@@ -1,5 +1,7 @@
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import type { StorageClass } from "../../../api/storage/storage-class/schema.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { getMember } from "../../../schema/value/plain-object.ts";
 import type { PodInfo } from "../../cache/pod-info.ts";
 import type { Listers } from "../../framework/handle.ts";
@@ -29,14 +31,23 @@ export function createVolumeZone(listers: Pick<Listers, "claims" | "volumes" | "
     name: NAME,
     points: ["preFilter", "filter"],
     events: [
-      { resource: "StorageClass", actions: ["Add"] },
+      {
+        resource: "StorageClass",
+        actions: ["Add"],
+        hint: (_pod, { after }) => waitsForConsumer((after as StorageClass).volumeBindingMode),
+      },
       { resource: "Node", actions: ["Add", "UpdateNodeLabel"] },
       {
         resource: "PersistentVolumeClaim",
         actions: ["Add", "Update"],
         hint: (pod, { after }) => usesClaim(pod, after as PersistentVolumeClaim),
       },
-      { resource: "PersistentVolume", actions: ["Add", "Update"] },
+      {
+        resource: "PersistentVolume",
+        actions: ["Add", "Update"],
+        hint: (_pod, { before, after }) =>
+          before === undefined || !deepEqual(zonesOf(before as PersistentVolume), zonesOf(after as PersistentVolume)),
+      },
     ],
     preFilter({ pod }) {
       const topologies = topologiesOf(pod, listers);
@@ -95,4 +106,8 @@ function labelTopologies({ metadata }: PersistentVolume): readonly VolumeTopolog
     const values = value?.split("__").map((zone) => zone.trim());
     return values === undefined || values.includes("") ? [] : [{ key, values: new Set(values) }];
   });
+}
+
+function zonesOf(volume: PersistentVolume): readonly unknown[] {
+  return labelTopologies(volume).map(({ key, values }) => [key, [...values].sort()]);
 }
