@@ -55,6 +55,12 @@ const cases: readonly {
     cluster: ["10.1.0.1 . 8080"],
   },
   {
+    title: "hints of terminating endpoints are ignored: all that serve get traffic while none is ready",
+    endpoints: ["10.1.0.1 zone=za terminating serving", "10.1.0.2 zone=zb terminating serving", "10.1.0.3 unready"],
+    zone: "za",
+    cluster: ["10.1.0.1 . 8080", "10.1.0.2 . 8080"],
+  },
+  {
     title: "hints are ignored on a node without a zone",
     endpoints: ["10.1.0.1 zone=za", "10.1.0.2 zone=zb"],
     cluster: ["10.1.0.1 . 8080", "10.1.0.2 . 8080"],
@@ -102,6 +108,13 @@ t.test("readSlice() takes unknown conditions as ready and not terminating", asyn
   const slice = proxySlice("web", ["10.1.0.1"]);
   const [endpoint] = readSlice({ ...slice, endpoints: [{ addresses: ["10.1.0.1"] }] })?.endpoints ?? [];
   t.match(endpoint, { ready: true, serving: true, terminating: false });
+});
+
+t.test("a terminating endpoint of which is unknown whether it serves gets traffic while none is ready", async (t) => {
+  const slice = proxySlice("web", ["10.1.0.1"]);
+  const conditions = { ready: false, terminating: true };
+  const read = readSlice({ ...slice, endpoints: [{ addresses: ["10.1.0.1"], conditions }] })!;
+  t.same(chooseEndpoints([read], "IPv4", port, { name: "n1", zone: undefined }).cluster, ["10.1.0.1 . 8080"]);
 });
 
 t.test("an endpoint in two slices, ready in one of them, is chosen once", async (t) => {

@@ -48,7 +48,8 @@ export function readSlice({ metadata, addressType, ports, endpoints }: EndpointS
       const ready = conditions?.ready ?? true;
       const zones = hints?.forZones?.map(({ name: zone }) => zone);
       const nodes = hints?.forNodes?.map(({ name: node }) => node);
-      const serving = conditions?.serving ?? ready;
+      // As kube-proxy: whether the endpoint is ready says nothing of this.
+      const serving = conditions?.serving ?? true;
       return [
         {
           address,
@@ -104,8 +105,11 @@ export function chooseEndpoints(
   const all = [...byAddress].sort(([a], [b]) => (a < b ? -1 : 1));
   const isLocal = ([, { nodeName }]: readonly [string, ProxyEndpoint]): boolean => nodeName === node.name;
   const usable = readyOrServing(all);
+  // Hints are for endpoints that are ready.
+  const isHinted = usable.some(([, { ready }]) => ready);
+  const hinted = isHinted ? (ofNode(usable, node.name) ?? ofZone(usable, node.zone)) : usable;
   return {
-    cluster: (ofNode(usable, node.name) ?? ofZone(usable, node.zone)).map(([key]) => key),
+    cluster: hinted.map(([key]) => key),
     local: readyOrServing(all.filter(isLocal)).map(([key]) => key),
     exists: usable.length > 0,
   };
@@ -120,13 +124,13 @@ function readyOrServing(entries: readonly Entry[]): readonly Entry[] {
 
 /** Undefined where the zone decides. */
 function ofNode(entries: readonly Entry[], node: string): readonly Entry[] | undefined {
-  if (entries.some(([, { ready, nodes }]) => ready && (nodes ?? []).length === 0)) return undefined;
+  if (entries.some(([, { nodes }]) => (nodes ?? []).length === 0)) return undefined;
   const hinted = entries.filter(([, { nodes }]) => nodes?.includes(node) === true);
   return hinted.length > 0 ? hinted : undefined;
 }
 
 function ofZone(entries: readonly Entry[], zone: string | undefined): readonly Entry[] {
-  if (zone === undefined || entries.some(([, { ready, zones }]) => ready && (zones ?? []).length === 0)) return entries;
+  if (zone === undefined || entries.some(([, { zones }]) => (zones ?? []).length === 0)) return entries;
   const hinted = entries.filter(([, { zones }]) => zones?.includes(zone) === true);
   return hinted.length > 0 ? hinted : entries;
 }

@@ -59,13 +59,19 @@ export class HealthChecks implements AsyncDisposable {
     const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (_request, response) => {
       const { namespace, name, endpoints } = this.#running.get(check.port)?.check ?? check;
       const serviceProxyHealthy = this.#isHealthy();
-      const body = { service: { namespace, name }, localEndpoints: endpoints, serviceProxyHealthy };
+      // As kube-proxy formats it, to the byte.
+      const body = JSON.stringify(
+        { service: { namespace, name }, localEndpoints: endpoints, serviceProxyHealthy },
+        undefined,
+        "\t",
+      );
       response.writeHead(endpoints > 0 && serviceProxyHealthy ? 200 : 503, {
         "Content-Type": "application/json",
+        "Content-Length": Buffer.byteLength(body),
         "X-Content-Type-Options": "nosniff",
         "X-Load-Balancing-Endpoint-Weight": String(endpoints),
       });
-      response.end(JSON.stringify(body));
+      response.end(body);
     });
     server.on("error", (error) => this.#onError(check, error));
     server.listen(check.port);

@@ -68,6 +68,8 @@ export interface ServiceProxy {
   readonly ready: Promise<void>;
   /** Whether the last transaction succeeded. */
   readonly isHealthy: boolean;
+  /** When the rules of each family were last written, in milliseconds since 1970. */
+  readonly lastUpdated: ReadonlyMap<IpFamily, number>;
   /** Whether load balancers may send new connections to the node: it is not about to be deleted. */
   readonly isNodeEligible: boolean;
   /** Idempotent. */
@@ -103,6 +105,7 @@ interface FamilyState {
 
 class RunningProxy implements ServiceProxy {
   readonly ready: Promise<void>;
+  readonly lastUpdated = new Map<IpFamily, number>();
   readonly #options: ServiceProxyOptions;
   readonly #stop = new AbortController();
   readonly #resources = new AsyncDisposableStack();
@@ -373,6 +376,7 @@ class RunningProxy implements ServiceProxy {
     if (text === "") return;
     await this.#options.nft.apply(text);
     state.isInstalled = true;
+    this.lastUpdated.set(family, this.#options.clock.now());
     this.#reportConflicts(state.table, changes);
   }
 

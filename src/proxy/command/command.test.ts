@@ -50,21 +50,31 @@ t.test("svc proxy accepts the feature gates of other programs with a warning, an
 });
 
 t.test("/healthz is 200 while the rules are up to date and the node stays, and 503 otherwise", async (t) => {
-  const proxy = { isHealthy: true, isNodeEligible: true };
+  const updatedAt = Date.UTC(2025, 11, 31);
+  const proxy = { isHealthy: true, isNodeEligible: true, lastUpdated: new Map([["IPv4" as const, updatedAt]]) };
   const clock = new FakeClock(Date.UTC(2026, 0, 1));
   const address = { host: "127.0.0.1", port: 0 };
   const registry = new MetricRegistry();
   const pages = healthPages(proxy, clock, createHealthMetrics(registry));
-  await using server = await servePages("--healthz-bind-address", address, { ...pages, ...metricsPages(registry) });
+  await using server = await servePages("--healthz-bind-address", address, { ...metricsPages(registry), ...pages });
   const time = "2026-01-01T00:00:00.000Z";
-  const body = JSON.stringify({ lastUpdated: time, currentTime: time, nodeEligible: true });
-  t.same(await fetchPage(server.port, "/healthz"), { status: 200, body });
+  const before = "2025-12-31T00:00:00.000Z";
+  const json = (...[lastUpdated, nodeEligible, healthy]: readonly [string, boolean | undefined, boolean]) =>
+    JSON.stringify({
+      lastUpdated,
+      currentTime: time,
+      nodeEligible,
+      healthy,
+      status: { IPv4: { lastUpdated: before, healthy } },
+    });
+  t.same(await fetchPage(server.port, "/healthz"), { status: 200, body: json(time, true, true) });
   proxy.isNodeEligible = false;
-  const drained = JSON.stringify({ lastUpdated: time, currentTime: time, nodeEligible: false });
-  t.same(await fetchPage(server.port, "/healthz"), { status: 503, body: drained });
-  t.equal((await fetchPage(server.port, "/livez")).status, 200, "a restart would not help");
+  t.same(await fetchPage(server.port, "/healthz"), { status: 503, body: json(before, false, true) });
+  const live = await fetchPage(server.port, "/livez");
+  t.same(live, { status: 200, body: json(time, undefined, true) }, "a restart would not help");
   proxy.isHealthy = false;
-  t.equal((await fetchPage(server.port, "/livez?verbose")).status, 503);
+  const failed = await fetchPage(server.port, "/livez?verbose");
+  t.same(failed, { status: 503, body: json(before, undefined, false) });
   t.equal((await fetchPage(server.port, "/other")).status, 404);
   const { body: counts } = await fetchPage(server.port, "/metrics");
   t.match(counts, 'kubeproxy_proxy_healthz_total{code="200"} 1\n');

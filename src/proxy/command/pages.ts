@@ -15,19 +15,33 @@ export interface Page {
 
 export type Pages = Readonly<Record<string, (accept: string | undefined) => Page>>;
 
+type ProxyHealth = Pick<ServiceProxy, "isHealthy" | "isNodeEligible" | "lastUpdated">;
+
 /**
  * As kube-proxy's: load balancers of clouds read the status code of `/healthz`, which fails on a node that is about to
  * be deleted. `/livez` does not: a restart would not help.
  */
 export function healthPages(
-  proxy: Pick<ServiceProxy, "isHealthy" | "isNodeEligible">,
+  proxy: ProxyHealth,
   clock: Clock,
   onAnswer: (path: HealthPath, status: number) => void,
 ): Pages {
   const page = (path: HealthPath, isOk: boolean): Page => {
-    const now = new Date(clock.now()).toISOString();
-    const body = { lastUpdated: now, currentTime: now, nodeEligible: proxy.isNodeEligible };
+    const now = clock.now();
+    const { isHealthy, isNodeEligible, lastUpdated } = proxy;
     const status = isOk ? 200 : 503;
+    const families = [...lastUpdated].map(([family, time]) => [
+      family,
+      { lastUpdated: formatTime(time), healthy: isHealthy },
+    ]);
+    const body = {
+      // While all is well nothing is outdated, however long ago the rules were written.
+      lastUpdated: formatTime(isOk ? now : Math.max(0, ...lastUpdated.values())),
+      currentTime: formatTime(now),
+      ...(path === "/healthz" && { nodeEligible: isNodeEligible }),
+      healthy: isHealthy,
+      ...(families.length > 0 && { status: Object.fromEntries(families) as object }),
+    };
     onAnswer(path, status);
     return { status, type: "application/json", body: JSON.stringify(body) };
   };
@@ -37,6 +51,12 @@ export function healthPages(
   };
 }
 
+function formatTime(time: number): string {
+  return new Date(time).toISOString();
+}
+
+const PLAIN_TEXT = "text/plain; charset=utf-8";
+
 export function metricsPages(metrics: MetricRegistry): Pages {
   return {
     "/metrics": (accept) => {
@@ -44,7 +64,8 @@ export function metricsPages(metrics: MetricRegistry): Pages {
       const type = headers["content-type"] ?? "text/plain";
       return { status: 200, type: String(type), body: body instanceof Uint8Array ? body : "" };
     },
-    "/proxyMode": () => ({ status: 200, type: "text/plain", body: "nftables" }),
+    "/healthz": () => ({ status: 200, type: PLAIN_TEXT, body: "ok" }),
+    "/proxyMode": () => ({ status: 200, type: PLAIN_TEXT, body: "nftables" }),
   };
 }
 
@@ -61,10 +82,14 @@ export async function servePages(
     const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
     const { status, type, body } = page?.(request.headers.accept) ?? {
       status: 404,
-      type: "text/plain",
-      body: "not found\n",
+      type: PLAIN_TEXT,
+      body: "404 page not found\n",
     };
-    response.writeHead(status, { "Content-Type": type, "X-Content-Type-Options": "nosniff" });
+    response.writeHead(status, {
+      "Content-Type": type,
+      "Content-Length": Buffer.byteLength(body),
+      "X-Content-Type-Options": "nosniff",
+    });
     response.end(body);
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -83,8 +83,8 @@ function checkNames(point: ExtensionPoint, enabled: readonly { readonly name: st
 }
 
 /**
- * Plugins that are enabled at the point and by `multiPoint` come first, then the others of `multiPoint`, then the others
- * of the point. A plugin that is disabled and enabled at the point is one of the last.
+ * Plugins that are enabled at the point and by `multiPoint` come first, then the others of `multiPoint`, then those of
+ * the point alone. A plugin that is disabled and enabled at the point is one of the last.
  */
 function namesAt(
   point: ExtensionPoint,

@@ -167,10 +167,10 @@ function checkQueueSort(profiles: readonly CheckedProfile[]): Errors {
 
 /** As Go's `%#v`. */
 function formatPluginSet({ enabled = [], disabled = [] }: PluginSetConfiguration = {}): string {
-  const format = (plugins: NonNullable<PluginSetConfiguration["enabled"]>): string =>
-    plugins.length === 0
-      ? "[]config.Plugin(nil)"
-      : `[]config.Plugin{${plugins.map(({ name, weight = 0 }) => `config.Plugin{Name:${JSON.stringify(name)}, Weight:${weight}}`).join(", ")}}`;
+  const format = (plugins: NonNullable<PluginSetConfiguration["enabled"]>): string => {
+    const each = plugins.map(({ name, weight = 0 }) => `config.Plugin{Name:${JSON.stringify(name)}, Weight:${weight}}`);
+    return each.length === 0 ? "[]config.Plugin(nil)" : `[]config.Plugin{${each.join(", ")}}`;
+  };
   return `config.PluginSet{Enabled:${format(enabled)}, Disabled:${format(disabled.map(({ name }) => ({ name })))}}`;
 }
 

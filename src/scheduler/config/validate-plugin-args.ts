@@ -1,6 +1,5 @@
 /** Kubernetes' checks of the arguments of plugins. */
-import type { NodeSelectorRequirement, NodeSelectorTerm } from "../../api/core/node/selector.ts";
-import { labelValue, qualifiedName, validateName } from "../../api/meta/validation/names.ts";
+import { qualifiedName, validateName } from "../../api/meta/validation/names.ts";
 import {
   duplicateField,
   type FieldError,
@@ -11,8 +10,8 @@ import {
   unquoted,
   validateEach,
 } from "../../schema/validation/field-error.ts";
-import { child, index, key as keyed } from "../../schema/value/field-path.ts";
-import { isEmptyTerm } from "../plugins/nodes/node-selector.ts";
+import { child, index } from "../../schema/value/field-path.ts";
+import { checkPreferredTerms, checkTerm } from "../plugins/nodes/check-selector.ts";
 import type { PluginArgs } from "../plugins/registry.ts";
 import type { ShapePoint } from "../plugins/resources/scoring-strategy.ts";
 
@@ -127,67 +126,8 @@ function checkAddedAffinity({ addedAffinity }: PluginArgs["NodeAffinity"], path:
   const preferredPath = child(at, "preferredDuringSchedulingIgnoredDuringExecution");
   return [
     ...validateEach(required, (term, i) => checkTerm(term, index(requiredPath, i))),
-    ...validateEach(preferred, ({ weight, preference }, i) =>
-      weight === 0 ? [] : checkTerm(preference, index(preferredPath, i)),
-    ),
+    ...checkPreferredTerms(preferred, preferredPath),
   ];
-}
-
-function checkTerm(term: NodeSelectorTerm, path: string): Errors {
-  if (isEmptyTerm(term)) return [];
-  const { matchExpressions = [], matchFields = [] } = term;
-  return [
-    ...validateEach(matchExpressions, (expression, i) =>
-      checkExpression(expression, index(child(path, "matchExpressions"), i)),
-    ),
-    ...validateEach(matchFields, (expression, i) =>
-      checkFieldExpression(expression, index(child(path, "matchFields"), i)),
-    ),
-  ];
-}
-
-const LABEL_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
-const FIELD_OPERATORS = ["In", "NotIn"];
-const INT64 = /^[-+]?\d+$/;
-
-/** As Kubernetes' parser of label requirements. */
-export function checkExpression({ key, operator, values = [] }: NodeSelectorRequirement, path: string): Errors {
-  if (!LABEL_OPERATORS.includes(operator)) return [notSupported(child(path, "operator"), operator, LABEL_OPERATORS)];
-  const at = child(path, "values");
-  const isComparison = operator === "Gt" || operator === "Lt";
-  const problem = valuesProblem(operator, values.length);
-  const keyProblems = qualifiedName(key);
-  return [
-    ...(keyProblems.length === 0 ? [] : [invalidField(child(path, "key"), key, keyProblems.join("; "))]),
-    ...(problem === undefined ? [] : [invalidField(at, values, problem)]),
-    ...validateEach(isComparison ? values : [], (value, i) =>
-      INT64.test(value) && BigInt.asIntN(64, BigInt(value)) === BigInt(value)
-        ? []
-        : [invalidField(index(at, i), value, "for 'Gt', 'Lt' operators, the value must be an integer")],
-    ),
-    ...validateEach(values, (value, i) => {
-      const problems = labelValue(value);
-      return problems.length === 0 ? [] : [invalidField(keyed(index(at, i), key), value, problems.join("; "))];
-    }),
-  ];
-}
-
-function valuesProblem(operator: string, count: number): string | undefined {
-  switch (operator) {
-    case "In":
-    case "NotIn":
-      return count > 0 ? undefined : "for 'in', 'notin' operators, values set can't be empty";
-    case "Gt":
-    case "Lt":
-      return count === 1 ? undefined : "for 'Gt', 'Lt' operators, exactly one value is required";
-    default:
-      return count === 0 ? undefined : "values set must be empty for exists and does not exist";
-  }
-}
-
-function checkFieldExpression({ operator, values = [] }: NodeSelectorRequirement, path: string): Errors {
-  if (!FIELD_OPERATORS.includes(operator)) return [notSupported(child(path, "operator"), operator, FIELD_OPERATORS)];
-  return values.length === 1 ? [] : [invalidField(child(path, "values"), values, "must have one element")];
 }
 
 function checkVolumeBinding(

@@ -2,9 +2,11 @@ import type { Node } from "../../../api/core/node/schema.ts";
 import type { NodeSelectorTerm } from "../../../api/core/node/selector.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { NodeAffinity as NodeAffinitySpec, PreferredSchedulingTerm } from "../../../api/core/pod-spec/affinity.ts";
+import { renderFieldErrors } from "../../../schema/validation/field-error.ts";
 import type { Plugin } from "../../framework/plugin.ts";
 import { unresolvable } from "../../framework/rejection.ts";
 import { normalize } from "../normalize.ts";
+import { checkPreferredTerms } from "./check-selector.ts";
 import {
   isEmptyTerm,
   matchesRequiredAffinity,
@@ -58,7 +60,10 @@ export function createNodeAffinity({ addedAffinity }: NodeAffinityArgs): Plugin 
       };
     },
     preScore({ pod: { pod } }) {
-      const own = usableTerms(pod.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution);
+      const terms = pod.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+      const problems = checkPreferredTerms(terms, "");
+      if (problems.length > 0) throw new Error(`running PreScore plugin "${NAME}": ${renderFieldErrors(problems)}`);
+      const own = usableTerms(terms);
       const preferred = [...addedPreferred, ...own];
       if (preferred.length === 0) return undefined;
       return {
