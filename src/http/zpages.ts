@@ -26,20 +26,24 @@ export interface ServerStatus {
   readonly binaryVersion: string;
   /** The emulated version: `1.32`. */
   readonly emulationVersion: string;
-  readonly paths: readonly string[];
 }
 
 export function statusz(component: string, status: ServerStatus, request: HttpRequest): HttpResponse {
-  const { startedMs, nowMs, runtimeVersion, binaryVersion, emulationVersion, paths } = status;
+  const { startedMs, nowMs, runtimeVersion, binaryVersion, emulationVersion } = status;
   const lines = [
-    `Started: ${new Date(startedMs).toUTCString().replace("GMT", "UTC").replace(",", "")}`,
+    `Started: ${unixDate(new Date(startedMs))}`,
     `Up: ${uptime(nowMs - startedMs)}`,
     `Go version: ${runtimeVersion}`,
     `Binary version: ${binaryVersion}`,
     `Emulation version: ${emulationVersion}`,
-    ...(paths.length === 0 ? [] : [`Paths: ${paths.join(" ")}`]),
   ];
   return page(`\n${component} statusz\n${WARNING}\n\n${lines.join("\n")}\n`, request);
+}
+
+/** As Go's `time.UnixDate`: `Tue Nov  4 14:58:53 UTC 2026`. */
+function unixDate(time: Date): string {
+  const [weekday = "", day = "", month = "", year = "", clock = ""] = time.toUTCString().split(/,? /);
+  return `${weekday} ${month} ${String(Number(day)).padStart(2)} ${clock} UTC ${year}`;
 }
 
 function uptime(milliseconds: number): string {

@@ -87,21 +87,19 @@ const DEBUGGING_ROOTS = [
 export function createAgentHandler(options: AgentHandlerOptions): Handler {
   const endpoints = new Endpoints();
   addHealthPaths(endpoints, createHealthChecks(options.problems, options.figures?.observeHealth));
-  endpoints.service("/pods", "", async ({ headers }) => jsonList(headers.accept, listPods(options.pods)));
+  endpoints.service("/pods", "", JSON_TYPE, async () => jsonList(listPods(options.pods)));
   if (options.figures !== undefined) addFigurePages(endpoints, options.figures);
   if (options.localVolumes !== undefined && options.authenticate !== undefined) {
     const patterns = ["ensure", "remove"].map((action) => `/{volume}/${action}`);
-    endpoints.services("/localVolumes", patterns, ["POST"], options.localVolumes);
+    endpoints.services("/localVolumes", { patterns, methods: ["POST"], mediaType: JSON_TYPE }, options.localVolumes);
   }
   if (options.debugging) {
     const logChanges = new LogChanges(options.clock);
-    endpoints.service("/runningpods", "", async ({ headers }) =>
-      jsonList(headers.accept, listRunningPods(options.pods)),
-    );
+    endpoints.service("/runningpods", "", JSON_TYPE, async () => jsonList(listRunningPods(options.pods)));
     endpoints.redirect("/runningpods");
     const { pods, clock, splitLogs = false } = options;
     const removedLogs = options.removedLogs ?? new RemovedLogs(silentLogger);
-    endpoints.service("/containerLogs", "/{namespace}/{pod}/{container}", (request, params) =>
+    endpoints.service("/containerLogs", "/{namespace}/{pod}/{container}", "", (request, params) =>
       serveContainerLogs({ pods, clock, logChanges, removedLogs, splitLogs }, request, params),
     );
     addStreams(endpoints, options);
@@ -117,7 +115,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   }
   const handler: Handler = async (request) => {
     try {
-      const redirect = endpoints.findRedirect(request.path);
+      const redirect = endpoints.findRedirect(request);
       if (redirect !== undefined) return redirect;
       const route = endpoints.find(request.path);
       if (route === undefined) return pageNotFound();
@@ -153,11 +151,14 @@ function addNodePages(
   endpoints.prefix("/logs", async (request) => {
     if (nodeLogs === undefined) return goErrorResponse(405, "logs endpoint is disabled.");
     if (request.method !== "GET") return methodNotAllowed(["GET"]);
+    if (!accepts(request.headers.accept, "")) return notAcceptable("");
     if (nodeLogQuery !== true) return await serveNodeLogs(nodeLogs, request);
     return await serveNodeLogQuery({ root: nodeLogs, run: runProgram }, request);
   });
   if (checkpoints) {
-    endpoints.services("/checkpoint", ["/{namespace}/{pod}/{container}"], ["POST"], (request, params) =>
+    const patterns = ["/{namespace}/{pod}/{container}"];
+    endpoints.redirect("/checkpoint");
+    endpoints.services("/checkpoint", { patterns, methods: ["POST"], mediaType: JSON_TYPE }, (request, params) =>
       serveCheckpoint({ pods, clock }, request, params),
     );
   }
@@ -166,6 +167,7 @@ function addNodePages(
 }
 
 const STREAM_METHODS = ["GET", "POST"];
+const JSON_TYPE = "application/json";
 
 function addStreams(endpoints: Endpoints, options: AgentHandlerOptions): void {
   const { acceptConnection } = options;
@@ -175,7 +177,7 @@ function addStreams(endpoints: Endpoints, options: AgentHandlerOptions): void {
   const container = ["/{namespace}/{pod}/{container}", "/{namespace}/{pod}/{uid}/{container}"];
   const pod = ["/{namespace}/{pod}", "/{namespace}/{pod}/{uid}"];
   const add = (root: string, patterns: readonly string[], methods: readonly string[], serve: typeof serveExec): void =>
-    endpoints.services(root, patterns, methods, (request, params) => serve(options, request, params));
+    endpoints.services(root, { patterns, methods }, (request, params) => serve(options, request, params));
   add("/exec", container, STREAM_METHODS, serveExec);
   add("/attach", container, STREAM_METHODS, serveAttach);
   add("/portForward", pod, STREAM_METHODS, servePortForward);
@@ -187,7 +189,8 @@ export function createHealthHandler(problems: () => readonly string[]): Handler 
   const checks = createHealthChecks(problems);
   const endpoints = new Endpoints();
   addHealthPaths(endpoints, checks, ["ping"]);
-  return async (request) => (await endpoints.find(request.path)?.(request, {})) ?? pageNotFound();
+  return async (request) =>
+    endpoints.findRedirect(request) ?? (await endpoints.find(request.path)?.(request, {})) ?? pageNotFound();
 }
 
 function addHealthPaths(
@@ -221,8 +224,7 @@ async function checkAccess(
   }
 }
 
-function jsonList(accept: string | undefined, items: readonly unknown[]): HttpResponse {
-  if (!accepts(accept, "application/json")) return notAcceptable("application/json");
+function jsonList(items: readonly unknown[]): HttpResponse {
   return jsonResponse(200, { kind: "PodList", apiVersion: "v1", metadata: {}, items });
 }
 

@@ -27,7 +27,8 @@ export async function serveCheckpoint(
   if (timeout === undefined) return textResponse(404, "cannot parse value of timeout parameter");
   const name = `${namespace}/${pod}/${container}`;
   const running = worker.observation.containers.find((each) => each.name === container && each.state === "running");
-  if (running === undefined) return textResponse(500, `checkpointing of ${name} failed (container is not running)`);
+  if (running === undefined)
+    return textResponse(500, `checkpointing of ${name} failed (container ${container} not found)`);
   const directory = join(pods.rootDir, "checkpoints");
   const time = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
   const location = join(directory, `checkpoint-${pod}_${namespace}-${container}-${time}.tar`);

@@ -10,7 +10,6 @@ import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { PodWorker } from "../pods/worker/pod-worker.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
-import { accepts, notAcceptable } from "./go-responses.ts";
 
 export interface ContainerLogsOptions {
   readonly pods: PodManager;
@@ -38,8 +37,6 @@ export async function serveContainerLogs(
   params: Readonly<Record<string, string>>,
 ): Promise<HttpResponse> {
   const { namespace = "", pod = "", container = "" } = params;
-  // The route has no media type: it matches no range but `*/*`.
-  if (!accepts(request.headers.accept, "")) return notAcceptable("");
   try {
     const query = parseQuery(request.query, splitLogs);
     const options = toLogOptions(query, clock);

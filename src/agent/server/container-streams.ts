@@ -109,7 +109,10 @@ export async function serveRun(options: ContainerStreamsOptions, request: HttpRe
       });
     const output = Buffer.concat([stdout ?? Buffer.alloc(0), stderr ?? Buffer.alloc(0)]);
     if (exitCode !== 0) throw new StreamError(500, `command '${line}' exited with ${exitCode}: ${output}`);
-    return bytesResponse(200, "application/json", output);
+    // Without output kubelet has nothing to write, not even a media type.
+    return output.length === 0
+      ? { status: 200, headers: {}, body: output }
+      : bytesResponse(200, "application/json", output);
   });
 }
 

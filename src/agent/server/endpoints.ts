@@ -1,9 +1,17 @@
 /** The paths of the agent's server and their routes, with the answers of Go's routers to what has none. */
+import { posix } from "node:path";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { Router } from "../../http/router.ts";
-import { methodNotAllowed, movedPermanently, routeNotFound } from "./go-responses.ts";
+import { accepts, methodNotAllowed, movedPermanently, notAcceptable, routeNotFound } from "./go-responses.ts";
 
 export type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
+
+export interface ServiceOptions {
+  readonly patterns: readonly string[];
+  readonly methods: readonly string[];
+  /** Of the responses; with none the routes serve clients that accept any type only. */
+  readonly mediaType?: string | undefined;
+}
 
 /** What Go's `http.ServeMux` does, for paths as they are sent: percent-encoded letters match nothing. */
 export class Endpoints {
@@ -27,18 +35,20 @@ export class Endpoints {
   }
 
   /** A service of go-restful with one GET route. */
-  service(root: string, pattern: string, route: Route): void {
-    this.services(root, [pattern], ["GET"], route);
+  service(root: string, pattern: string, mediaType: string, route: Route): void {
+    this.services(root, { patterns: [pattern], methods: ["GET"], mediaType }, route);
   }
 
   /** A service of go-restful with the same route for several paths and methods. */
-  services(root: string, patterns: readonly string[], methods: readonly string[], route: Route): void {
+  services(root: string, { patterns, methods, mediaType = "" }: ServiceOptions, route: Route): void {
     const router = new Router<Route>();
     for (const pattern of patterns) for (const method of methods) router.add(method, `${root}${pattern}`, route);
     this.prefix(root, async (request) => {
       const match = router.match(request.method, request.path);
       if (match === undefined) return routeNotFound();
-      return "value" in match ? await match.value(request, match.params) : methodNotAllowed(match.allowed);
+      if (!("value" in match)) return methodNotAllowed(match.allowed);
+      if (!accepts(request.headers.accept, mediaType)) return notAcceptable(mediaType);
+      return await match.value(request, match.params);
     });
   }
 
@@ -49,7 +59,16 @@ export class Endpoints {
     return undefined;
   }
 
-  findRedirect(path: string): HttpResponse | undefined {
-    return this.#redirects.has(path) ? movedPermanently(`${path}/`) : undefined;
+  /** Paths with empty segments, `.` or `..` redirect to the same without them, whether that is served or not. */
+  findRedirect(request: HttpRequest): HttpResponse | undefined {
+    const path = cleanPath(request.path);
+    if (this.#redirects.has(path)) return movedPermanently(request, `${path}/`);
+    return path === request.path ? undefined : movedPermanently(request, path);
   }
+}
+
+const UNCLEAN = /\/(?:\/|\.\.?(?:\/|$))/;
+
+function cleanPath(path: string): string {
+  return UNCLEAN.test(path) ? posix.normalize(path) : path;
 }

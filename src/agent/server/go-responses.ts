@@ -1,6 +1,6 @@
 /** Responses that Go's `net/http` and go-restful make by themselves in kubelet, with their texts. */
-import type { HttpResponse, ResponseHeaders } from "../../http/message.ts";
-import { bytesResponse, textResponse } from "../../http/respond.ts";
+import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
+import { textResponse } from "../../http/respond.ts";
 
 /** `http.Error` */
 export function goErrorResponse(status: number, message: string, headers: ResponseHeaders = {}): HttpResponse {
@@ -12,10 +12,18 @@ export function pageNotFound(): HttpResponse {
   return goErrorResponse(404, "404 page not found");
 }
 
-/** The redirect of `http.ServeMux` to the path with a slash at its end. */
-export function movedPermanently(location: string): HttpResponse {
-  const body = Buffer.from(`<a href="${location}">Moved Permanently</a>.\n\n`);
-  return bytesResponse(301, "text/html; charset=utf-8", body, { location });
+/** A redirect of `http.ServeMux` to another path, with the query; only browsers' methods get a page. */
+export function movedPermanently({ method, query }: HttpRequest, path: string): HttpResponse {
+  const location = query === "" ? path : `${path}?${query}`;
+  if (method !== "GET" && method !== "HEAD") return { status: 301, headers: { location }, body: Buffer.alloc(0) };
+  const link = location.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const quoted = link.replaceAll('"', "&#34;").replaceAll("'", "&#39;");
+  const body = method === "HEAD" ? "" : `<a href="${quoted}">Moved Permanently</a>.\n\n`;
+  return {
+    status: 301,
+    headers: { location, "content-type": "text/html; charset=utf-8" },
+    body: Buffer.from(body),
+  };
 }
 
 /** go-restful: the service has no such route. */

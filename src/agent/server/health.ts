@@ -45,7 +45,7 @@ export function createHealthResponse(checks: readonly HealthCheck[], query: stri
   });
   const unknown = [...excluded].filter((name) => !checks.some((check) => check.name === name)).sort();
   if (unknown.length > 0) {
-    const names = unknown.map((name) => JSON.stringify(name)).join(", ");
+    const names = unknown.map((name) => JSON.stringify(name)).join(",");
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}\n`);
   }
   if (failed) return goErrorResponse(500, `${lines.join("")}healthz check failed`);

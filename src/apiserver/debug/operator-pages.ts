@@ -99,7 +99,6 @@ function createZPages(config: ApiServerConfig, { clock }: OperatorPageDeps): rea
     runtimeVersion: `node${process.version}`,
     binaryVersion: config.gitVersion.replace(/^v/, ""),
     emulationVersion: config.apis.emulatedVersion,
-    paths: STATUS_PATHS.filter((path) => path !== "/flagz" || isOn("ComponentFlagz")),
   });
   return [
     ...(isOn("ComponentFlagz")
@@ -110,8 +109,6 @@ function createZPages(config: ApiServerConfig, { clock }: OperatorPageDeps): rea
       : []),
   ];
 }
-
-const STATUS_PATHS = ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
 
 function page(path: string, respond: Route, methods: readonly string[] = ["GET"], listed = true): OperatorPage {
   return { path, methods, respond, listed };

@@ -41,8 +41,7 @@ t.test("/statusz has start time, uptime and versions", async (t) => {
   await server.clock.advance(3_725_000);
   const { text } = await server.send("GET /statusz");
   t.match(text, /^\nkube-apiserver statusz\nWarning: /);
-  t.match(text, /\nStarted: \w{3} \d\d \w{3} \d{4} \d\d:\d\d:\d\d UTC\n/);
+  t.match(text, /\nStarted: \w{3} \w{3} [ 1-3]\d \d\d:\d\d:\d\d UTC \d{4}\nUp: /);
   t.match(text, "\nUp: 1 hr 02 min 05 sec\n");
   t.match(text, "\nBinary version: 1.33.0+svc.1\nEmulation version: 1.32\n");
-  t.match(text, /\nPaths: .*\/healthz .*\/metrics/);
 });

@@ -12,10 +12,10 @@ import { createSecureContext } from "node:tls";
 import { StatusError } from "../../api/status.ts";
 import type { Connector } from "../../client/transport/connector.ts";
 import { createHttpAgent, createHttpsAgent } from "../../client/transport/egress-agents.ts";
+import { sniffContentType } from "../../http/content/sniff-content-type.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
 import { describeConnectionError } from "../../http/upgrade/connect-upgrade.ts";
 import { traceHeaders } from "../../tracing/span.ts";
-import { sniffContentType } from "./sniff-content-type.ts";
 import { upgradeConnection } from "./streams/upgrade-connection.ts";
 
 /** Connections to one server; further requests wait. */

@@ -6,7 +6,7 @@ import type { EventLoopContention } from "../../../profiling/contention.ts";
 import { createDebugPages } from "../../../profiling/debug-pages.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Endpoints } from "../endpoints.ts";
-import { goErrorResponse, methodNotAllowed, routeNotFound } from "../go-responses.ts";
+import { accepts, goErrorResponse, methodNotAllowed, notAcceptable, routeNotFound } from "../go-responses.ts";
 
 export interface DebugPagesOptions {
   readonly profiling: boolean;
@@ -30,6 +30,7 @@ export function addDebugPages(endpoints: Endpoints, options: DebugPagesOptions, 
     endpoints.prefix(ROOT, async (request) => {
       if (request.path === `${ROOT}/`) return routeNotFound();
       if (request.method !== "GET") return methodNotAllowed(["GET"]);
+      if (!accepts(request.headers.accept, "")) return notAcceptable("");
       const page = pages.get(request.path);
       if (page !== undefined) return await page.respond(request);
       return goErrorResponse(404, "Unknown profile", { "x-go-pprof": "1" });

@@ -7,7 +7,6 @@ import { formatMetrics, METRIC_MEDIA_TYPES } from "../../../std/metrics/text-for
 import { encodeMetricPage, PROTOBUF_MEDIA_TYPE } from "../../metrics/protobuf-page.ts";
 import type { Figures } from "../../stats/figures.ts";
 import type { Endpoints } from "../endpoints.ts";
-import { accepts, notAcceptable } from "../go-responses.ts";
 
 /** Smaller pages are sent as they are. */
 const GZIP_THRESHOLD_BYTES = 1024;
@@ -30,7 +29,8 @@ export function addFigurePages(endpoints: Endpoints, figures: Figures): void {
   );
   page("/metrics/cadvisor", () => figures.renderContainers());
   page("/metrics/resource", () => figures.renderResources());
-  endpoints.services("/stats", ["/summary"], ["GET", "POST"], (request) => serveSummary(figures, request));
+  const summary = { patterns: ["/summary"], methods: ["GET", "POST"], mediaType: "application/json" };
+  endpoints.services("/stats", summary, (request) => serveSummary(figures, request));
   endpoints.redirect("/stats");
 }
 
@@ -52,8 +52,7 @@ function metricPage(accept: string | undefined, text: string): HttpResponse {
     : bytesResponse(200, METRIC_MEDIA_TYPES.prometheus, Buffer.from(text), headers);
 }
 
-async function serveSummary(figures: Figures, { headers, query }: HttpRequest): Promise<HttpResponse> {
-  if (!accepts(headers.accept, "application/json")) return notAcceptable("application/json");
+async function serveSummary(figures: Figures, { query }: HttpRequest): Promise<HttpResponse> {
   const only = new URLSearchParams(query).get("only_cpu_and_memory");
   try {
     return jsonResponse(200, await figures.readSummary(isTrue(only)));

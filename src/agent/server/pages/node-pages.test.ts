@@ -33,7 +33,10 @@ async function agent(options: Partial<AgentHandlerOptions>) {
 }
 
 t.test("/logs/ serves the files of the log directory, and nothing above it", async (t) => {
-  const nodeLogs = t.testdir({ "a<b.log": "one\n", "empty.log": "", "run.gz": Buffer.from([0x1f, 0x8b, 8]), sub: {} });
+  const nodeLogs = t.testdir({
+    ...{ "a<b.log": "one\n", "empty.log": "", "run.gz": Buffer.from([0x1f, 0x8b, 8]), sub: {}, "sub.log": "" },
+    ...{ "page.html": "<p>", indexed: { "index.html": "index" }, ä: {}, "c:d'": "" },
+  });
   writeFileSync(join(nodeLogs, "binary"), Buffer.from([1, 2, 3, 0]));
   symlinkSync(join(nodeLogs, "a<b.log"), join(nodeLogs, "sub", "link"));
   utimesSync(nodeLogs, 0, 0);
@@ -42,20 +45,28 @@ t.test("/logs/ serves the files of the log directory, and nothing above it", asy
   t.equal(listing.headers["content-type"], "text/html; charset=utf-8");
   t.equal(listing.headers["last-modified"], "Thu, 01 Jan 1970 00:00:00 GMT");
   t.match(listing.text, '<a href="a%3Cb.log">a&lt;b.log</a>\n');
-  t.match(listing.text, '<a href="sub/">sub/</a>\n</pre>\n');
-  const cases: readonly (readonly [string, number, string, string])[] = [
+  t.match(listing.text, '<a href="./c:d%27">c:d&#39;</a>\n');
+  // Sorted by the names without the slash.
+  t.match(listing.text, '<a href="sub/">sub/</a>\n<a href="sub.log">sub.log</a>\n');
+  const cases: readonly (readonly [string, number, string | undefined, string])[] = [
     ["/logs", 301, "text/html; charset=utf-8", "/logs/"],
     ["/logs/a%3Cb.log", 200, "text/plain; charset=utf-8", "one\n"],
     ["/logs/sub/link", 200, "text/plain; charset=utf-8", "one\n"],
     ["/logs/empty.log", 200, "text/plain; charset=utf-8", ""],
     ["/logs/run.gz", 200, "application/x-gzip", ""],
     ["/logs/binary", 200, "application/octet-stream", ""],
-    ["/logs/sub", 301, "text/html; charset=utf-8", "sub/"],
-    ["/logs/a%3Cb.log/", 404, "text/plain; charset=utf-8", ""],
+    ["/logs/sub", 301, undefined, "sub/"],
+    ["/logs/a%3Cb.log/", 301, undefined, "../a<b.log"],
+    ["/logs/page.html", 200, "text/html; charset=utf-8", "<p>"],
+    ["/logs/indexed/", 200, "text/html; charset=utf-8", "index"],
+    ["/logs/indexed/index.html", 301, undefined, "./"],
+    ["/logs/absent/index.html", 301, undefined, "./"],
+    ["/logs/%C3%A4", 301, undefined, "%C3%A4/"],
     ["/logs/absent", 404, "text/plain; charset=utf-8", ""],
-    ["/logs/../etc/passwd", 404, "text/plain; charset=utf-8", ""],
+    ["/logs/../etc/passwd", 301, "text/html; charset=utf-8", "/etc/passwd"],
+    ["/logs//sub/./link", 301, "text/html; charset=utf-8", "/logs/sub/link"],
     ["/logs/..%2f..%2fetc%2fpasswd", 404, "text/plain; charset=utf-8", ""],
-    ["/logs/%00", 404, "text/plain; charset=utf-8", ""],
+    ["/logs/%00", 500, "text/plain; charset=utf-8", ""],
     ["/logs/%ff", 404, "text/plain; charset=utf-8", ""],
   ];
   for (const [path, status, mediaType, text] of cases) {

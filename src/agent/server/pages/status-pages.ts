@@ -16,7 +16,6 @@ export interface StatusPagesOptions {
 
 /** Kubernetes' name of the component, which tools look for. */
 const COMPONENT = "kubelet";
-const PATHS = ["/configz", "/healthz", "/metrics"];
 
 export function addStatusPages(endpoints: Endpoints, options: StatusPagesOptions, clock: Clock): void {
   const { flags, statusPage, version } = options;
@@ -29,7 +28,7 @@ export function addStatusPages(endpoints: Endpoints, options: StatusPagesOptions
   endpoints.path("/statusz", async (request) => {
     const status = { startedMs, nowMs: clock.now(), runtimeVersion: `node${process.version}`, binaryVersion };
     const emulationVersion = binaryVersion.split(".").slice(0, 2).join(".");
-    return showText(request, () => statusz(COMPONENT, { ...status, emulationVersion, paths: PATHS }, request));
+    return showText(request, () => statusz(COMPONENT, { ...status, emulationVersion }, request));
   });
 }
 
