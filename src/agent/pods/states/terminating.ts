@@ -4,6 +4,7 @@ import { killContainer } from "../containers/kill-container.ts";
 import type { PodContext } from "../pod-context.ts";
 import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
 import { hasInitialized } from "../status/pod-status.ts";
+import { recordExceededDeadline } from "../worker/deadline.ts";
 import { podState } from "./pod-state.ts";
 
 const RETRY_MS = 2_000;
@@ -19,6 +20,7 @@ export const terminating = podState({
   successors: ["terminating", "terminated"],
   async next(pod) {
     const { services } = pod;
+    recordExceededDeadline(pod);
     services.probes.stop(podUid(pod.pod), ["startup", "liveness"]);
     pod.memory.hasInitialized ??= hasInitialized(pod.pod, pod.memory.status);
     try {
@@ -31,6 +33,7 @@ export const terminating = podState({
       return { to: "terminating" };
     }
     services.probes.stop(podUid(pod.pod));
+    recordExceededDeadline(pod);
     try {
       await services.resourceManagers?.claims?.unprepare(pod.pod, pod.signal);
     } catch (error) {
@@ -39,6 +42,7 @@ export const terminating = podState({
       await pod.pause(RETRY_MS);
       return { to: "terminating" };
     }
+    recordExceededDeadline(pod);
     return { to: "terminated" };
   },
 });

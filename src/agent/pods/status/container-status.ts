@@ -76,7 +76,10 @@ export function computeContainerStatus(input: ContainerStatusInput): ContainerSt
   if (previous?.state?.running !== undefined && waiting === undefined && input.isReplaced(current.id)) return previous;
   const identifier = `${input.runtimeName}://${current.id}`;
   const observed = computeState(current, input);
-  const isOver = observed.terminated !== undefined && !input.willRestart(observed.terminated.exitCode);
+  const { exitCode } = observed.terminated ?? {};
+  // As in Kubernetes, an init container that has succeeded is never shown as waiting, not even a sidecar that restarts.
+  const hasSucceeded = input.role === "initContainers" && exitCode === 0;
+  const isOver = hasSucceeded || (exitCode !== undefined && !input.willRestart(exitCode));
   const isWaiting = waiting !== undefined && observed.running === undefined && !input.isTerminated && !isOver;
   const state: ContainerState = isWaiting ? { waiting: makeWaitingState(waiting) } : observed;
   const lastTerminated =

@@ -2,7 +2,7 @@ import t from "tap";
 import type { ContainerStatus } from "../../../api/core/container/status.ts";
 import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
-import { emptyObservation } from "../../runtime/observation.ts";
+import { emptyObservation, type ObservedContainer } from "../../runtime/observation.ts";
 import { computeConditions } from "./pod-conditions.ts";
 import { computePodStatus } from "./pod-status.ts";
 
@@ -10,7 +10,11 @@ const now = Date.parse("2026-01-01T00:00:00Z");
 const before = "2025-12-31T00:00:00Z";
 const noResize = { pending: undefined, isInProgress: false, problem: undefined };
 
-function compute(pod: ReturnType<typeof testPod>, previous: PodStatus | undefined): PodStatus {
+function compute(
+  pod: ReturnType<typeof testPod>,
+  previous: PodStatus | undefined,
+  more: Partial<Parameters<typeof computePodStatus>[0]> = {},
+): PodStatus {
   return computePodStatus({
     pod,
     observation: emptyObservation,
@@ -30,6 +34,7 @@ function compute(pod: ReturnType<typeof testPod>, previous: PodStatus | undefine
     previous,
     actualResources: () => undefined,
     resize: noResize,
+    ...more,
   });
 }
 
@@ -125,3 +130,43 @@ for (const { name, was, times } of [
     t.same([found?.lastProbeTime, found?.lastTransitionTime], times);
   });
 }
+
+function exitedContainer(name: string, exitCode: number): ObservedContainer {
+  return {
+    id: "1",
+    name,
+    sandboxId: "sandbox",
+    state: "exited",
+    createdAt: now,
+    startedAt: now,
+    finishedAt: now,
+    exitCode,
+    reason: exitCode === 0 ? "Completed" : "Error",
+    message: "",
+    image: "busybox:1",
+    imageId: "",
+    hash: "",
+    restartCount: 0,
+    logPath: "",
+    labels: {},
+    annotations: {},
+    mounts: [],
+  };
+}
+
+t.test(
+  "computePodStatus() shows how a sidecar ended while it waits for its restart, if it has succeeded",
+  async (t) => {
+    const sidecar = { name: "s", image: "busybox:1", restartPolicy: "Always" as const };
+    const pod = testPod("web", { initContainers: [sidecar] });
+    for (const [exitCode, shown] of [
+      [0, "terminated"],
+      [1, "waiting"],
+    ] as const) {
+      const observation = { sandboxes: [], containers: [exitedContainer("s", exitCode)] };
+      const waitingReasons = new Map([["s", { reason: "CrashLoopBackOff", message: "" }]]);
+      const { initContainerStatuses } = compute(pod, undefined, { observation, waitingReasons });
+      t.same(Object.keys(initContainerStatuses?.[0]?.state ?? {}), [shown]);
+    }
+  },
+);

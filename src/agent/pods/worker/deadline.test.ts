@@ -23,7 +23,7 @@ t.test(
       harness.manager.put(pod(later));
       await harness.run(after);
       t.match(harness.status("p"), { phase: "Failed", ...deadlineExceeded }, name);
-      t.equal(harness.events.filter(({ reason }) => reason === "DeadlineExceeded").length, 1, name);
+      t.equal(harness.events.filter(({ reason }) => reason === "DeadlineExceeded").length, 4, name);
     }
   },
 );
