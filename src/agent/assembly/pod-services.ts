@@ -132,6 +132,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       objects,
       manifestObjects: objects.forStaticPods,
       node,
+      nodeLabels: async () => (await links.node()).metadata?.labels ?? {},
       tokens: new TokenManager({ source: objects, clock }),
       claims: links.claims,
       drivers: links.drivers,

@@ -54,6 +54,12 @@ t.test("resolveClaim() rejects with kubelet's messages", async (t) => {
   await t.rejects(path(claim, free), /found PV object pv1 but it has a nil pv.Spec.ClaimRef indicating it is not yet/);
 });
 
+t.test("resolveClaim() accepts a deleted claim that the finalizer of claims in use protects", async (t) => {
+  const finalizers = ["kubernetes.io/pvc-protection"];
+  const deleted = { ...claim.metadata, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers };
+  t.equal(await path({ ...claim, metadata: deleted }, local), root);
+});
+
 t.test("resolveClaim() refuses a claim with an ephemeral volume's name that is not owned by the pod", async (t) => {
   const ephemeral: Volume = { name: "data", ephemeral: {} };
   const owned = (uid: string) => {
@@ -70,7 +76,10 @@ t.test("resolveHostPath() refuses unsupported volume types by name", async (t) =
   await t.rejects(path(claim, { ...local, spec: nfs }), /"pv1" of type nfs is not supported/);
   await t.rejects(path(claim, { ...local, spec: { ...local.spec, volumeMode: "Block" } }), /is not a block device/);
   const absent = { claimRef: { uid: "claim-1" }, local: { path: join(root, "absent") } };
-  await t.rejects(path(claim, { ...local, spec: absent }), /hostPath type check failed|is not a directory/);
+  await t.rejects(path(claim, { ...local, spec: absent }), {
+    operation: "MountVolume.NewMounter initialization",
+    message: `path "${join(root, "absent")}" does not exist`,
+  });
 });
 
 t.test("resolveClaim() checks volumeMode against volumeMounts and volumeDevices", async (t) => {

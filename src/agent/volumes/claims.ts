@@ -4,8 +4,12 @@ import type { PersistentVolume } from "../../api/core/persistent-volume/schema.t
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Volume } from "../../api/core/volume/schema.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { allContainers, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { validateHostPath } from "./local/host-path.ts";
+import { OperationError, UnresolvedError } from "./operation-error.ts";
+
+const PROTECTION = "kubernetes.io/pvc-protection";
 
 /** Undefined: there is no such object. */
 export interface ClaimSource {
@@ -16,7 +20,7 @@ export interface ClaimSource {
 }
 
 /** The claim cannot be used; nothing was mounted. */
-export class ClaimError extends Error {
+export class ClaimError extends UnresolvedError {
   override readonly name = "ClaimError";
 }
 
@@ -39,15 +43,17 @@ export async function resolveClaim(source: ClaimSource, pod: Pod, volume: Volume
   const claim = await source.claim(namespace, name);
   if (claim === undefined)
     throw problem(`failed to fetch PVC from API server: persistentvolumeclaims "${name}" not found`);
+  // A claim that is protected exists as long as pods use it.
+  if (claim.metadata?.deletionTimestamp !== undefined && claim.metadata.finalizers?.includes(PROTECTION) !== true)
+    throw problem("PVC is being deleted");
+  const bound = claim.spec?.volumeName ?? "";
+  if (claim.status?.phase !== "Bound") throw problem("PVC is not bound");
+  if (bound === "") throw problem("PVC has empty pvc.Spec.VolumeName");
   if (volume.ephemeral !== undefined && !isOwnedBy(claim, pod)) {
     throw new ClaimError(
       `PVC ${namespace}/${name} was not created for pod ${namespace}/${podName(pod)} (pod is not owner)`,
     );
   }
-  if (claim.metadata?.deletionTimestamp !== undefined) throw problem("PVC is being deleted");
-  const bound = claim.spec?.volumeName ?? "";
-  if (claim.status?.phase !== "Bound") throw problem("PVC is not bound");
-  if (bound === "") throw problem("PVC has empty pvc.Spec.VolumeName");
   const found = await source.persistentVolume(bound);
   if (found === undefined)
     throw problem(`failed to fetch PV ${bound} from API server: persistentvolumes "${bound}" not found`);
@@ -82,7 +88,10 @@ export async function resolveHostPath({ metadata, spec = {} }: PersistentVolume)
     const found = await stat(path).catch(() => undefined);
     const isBlock = found?.isBlockDevice() === true;
     if (spec.volumeMode === "Block" && !isBlock) throw new Error(`path "${path}" is not a block device`);
-    if (!isBlock) await validateHostPath({ path, type: "Directory" });
+    const fail = (why: string): OperationError =>
+      new OperationError("MountVolume.NewMounter initialization", metadata?.name ?? "", "FailedMount", new Error(why));
+    if (found === undefined) throw fail(`path ${goQuote(path)} does not exist`);
+    if (!isBlock && !found.isDirectory()) throw fail("only directory and block device are supported");
     return path;
   }
   if (spec.hostPath === undefined) {

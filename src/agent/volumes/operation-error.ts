@@ -1,6 +1,20 @@
 /** Names the step of providing a volume that failed, as kubelet's events do. */
 
+import { goQuote } from "../../schema/value/go-quote.ts";
+
 export type VolumeEvent = "FailedMount" | "FailedMapVolume" | "FailedAttachVolume";
+
+/** Why a volume cannot be resolved to a plugin and its source; nothing was mounted. */
+export class UnresolvedError extends Error {
+  override readonly name: string = "UnresolvedError";
+}
+
+/** No plugin of the agent is for the volume. */
+export function newPluginError(volume: string): UnresolvedError {
+  return new UnresolvedError(
+    `failed to get Plugin from volumeSpec for volume ${goQuote(volume)} err=no volume plugin matched`,
+  );
+}
 
 export class OperationError extends Error {
   override readonly name = "OperationError";
@@ -35,6 +49,8 @@ export async function runOperation<T>(
     return await work();
   } catch (error) {
     signal?.throwIfAborted();
-    throw error instanceof OperationError ? error : new OperationError(name, volume, event, error);
+    throw error instanceof OperationError || error instanceof UnresolvedError
+      ? error
+      : new OperationError(name, volume, event, error);
   }
 }

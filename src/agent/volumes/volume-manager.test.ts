@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import type { Pod } from "../../api/core/pod/schema.ts";
+import { mountAll } from "../../testing/agent/mount-all.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ClaimSource } from "./claims.ts";
 import type { Mounter } from "./mount/mounter.ts";
 import { TokenManager } from "./projected/token-manager.ts";
 import { type MountError, VolumeManager } from "./volume-manager.ts";
 
-const pod: Pod = {
+const pod: Pod = mountAll({
   metadata: { name: "web", namespace: "default", uid: "uid-1" },
   spec: {
     containers: [{ name: "main" }],
@@ -19,7 +20,7 @@ const pod: Pod = {
       { name: "keys", secret: { secretName: "keys" } },
     ],
   },
-};
+});
 
 /** A mounter that only records mounts. */
 function pretended(): Mounter & { readonly points: Map<string, string> } {
@@ -29,14 +30,14 @@ function pretended(): Mounter & { readonly points: Map<string, string> } {
   return {
     points,
     listMountPoints: async (path) => (points.has(path) ? [...(await below(path)), path] : await below(path)),
-    tmpfs: async (target) => void points.set(target, "tmpfs"),
+    tmpfs: async (target, bytes) => void points.set(target, bytes === 0 ? "tmpfs" : `tmpfs of ${bytes} bytes`),
     hugePages: async (target, pageSize) => void points.set(target, pageSize),
     bind: async (source, target) => void points.set(target, source),
     unmount: async (target) => void points.delete(target),
   };
 }
 
-async function managed(claims?: ClaimSource, bind?: Mounter["bind"]) {
+async function managed(claims?: ClaimSource, bind?: Mounter["bind"], memoryBytes = 0) {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-volume-manager-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
   const pretence = pretended();
@@ -51,7 +52,7 @@ async function managed(claims?: ClaimSource, bind?: Mounter["bind"]) {
     events: { recordPodEvent: (_, ...event) => void events.push(event.join(" ")) },
     claims: claims ?? { claim: async () => undefined, persistentVolume: async () => undefined },
     objects: { configMap: async () => undefined, secret: async () => ({ key: Buffer.from("value") }) },
-    node: () => ({ name: "node", ips: [], allocatable: { cpuMillis: 0, memoryBytes: 0, storageBytes: 0 } }),
+    node: () => ({ name: "node", ips: [], allocatable: { cpuMillis: 0, memoryBytes, storageBytes: 0 } }),
   });
   return { mounter, volumes, events, rootDir };
 }
@@ -73,7 +74,7 @@ t.test("VolumeManager.setUp() refuses volumes of git without their feature gate"
   const { volumes } = await managed();
   const volume = { name: "source", gitRepo: { repository: "https://example.com/a.git" } };
   const cloning: Pod = { ...pod, spec: { containers: [], volumes: [volume] } };
-  await t.rejects(volumes.setUp(cloning, []), {
+  await t.rejects(volumes.setUp(mountAll(cloning), []), {
     message: /^MountVolume.SetUp failed for volume "source" : git-repo volume plugin has been disabled; if necessary,/,
   });
 });
@@ -102,12 +103,34 @@ t.test("VolumeManager.setUp() mounts the volume of a claim once, and tearDown() 
   });
   const volume = { name: "data", persistentVolumeClaim: { claimName: "data" } };
   const claiming: Pod = { ...pod, spec: { containers: [], volumes: [volume] } };
-  await volumes.setUp(claiming, []);
-  await volumes.setUp(claiming, []);
+  await volumes.setUp(mountAll(claiming), []);
+  await volumes.setUp(mountAll(claiming), []);
   t.same([...mounter.points], [[volumes.path(claiming, volume), data]]);
   t.equal(requests, 1, "a mounted volume needs no request");
   await volumes.tearDown("uid-1");
   t.equal(await readFile(join(data, "kept"), "utf8"), "work");
+});
+
+t.test("VolumeManager.setUp() rejects volumes of types that Kubernetes has no plugin for", async (t) => {
+  const { volumes } = await managed();
+  const volume = { name: "data", glusterfs: { endpoints: "e", path: "p" } };
+  const error = await volumes
+    .setUp(mountAll({ ...pod, spec: { containers: [], volumes: [volume] } }), [])
+    .catch((each: unknown) => each);
+  t.match((error as MountError).volumes, [
+    {
+      isUnresolved: true,
+      message: 'failed to get Plugin from volumeSpec for volume "data" err=no volume plugin matched',
+    },
+  ]);
+});
+
+t.test("VolumeManager.setUp() reports errors of files as Go prints them", async (t) => {
+  const { volumes, rootDir } = await managed();
+  const volume = { name: "v", hostPath: { path: join(rootDir, "a/b/c"), type: "FileOrCreate" as const } };
+  await t.rejects(volumes.setUp(mountAll({ ...pod, spec: { containers: [], volumes: [volume] } }), []), {
+    message: `MountVolume.SetUp failed for volume "v" : open ${rootDir}/a/b/c: no such file or directory`,
+  });
 });
 
 t.test("VolumeManager.tearDown() removes nothing while a mount cannot be unmounted", async (t) => {
@@ -133,37 +156,74 @@ t.test("VolumeManager.setUp() rejects with every volume that fails", async (t) =
       ],
     },
   };
-  const error = await volumes.setUp(failing, []).catch((each: unknown) => each);
+  const error = await volumes.setUp(mountAll(failing), []).catch((each: unknown) => each);
   t.same(
     (error as MountError).volumes.map(({ message }) => message),
     [
       'MountVolume.SetUp failed for volume "settings" : configmap "absent" not found',
-      "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process " +
-        "volumes=[data]: error processing PVC default/none: failed to fetch PVC from API server: " +
+      "error processing PVC default/none: failed to fetch PVC from API server: " +
         'persistentvolumeclaims "none" not found',
       'MountVolume.SetUp failed for volume "all" : [configmap "a" not found, configmap "b" not found]',
     ],
   );
 });
 
+for (const [what, limits, sizeLimit, bytes] of [
+  ["what the node has for pods", {}, undefined, 4096],
+  ["the pod's limit", { memory: "2Ki" }, undefined, 2048],
+  ["the volume's limit", { memory: "2Ki" }, "1Ki", 1024],
+  ["the pod's limit below the volume's", { memory: "2Ki" }, "3Ki", 2048],
+  ["what the node has below all limits", { memory: "1Mi" }, "1Mi", 4096],
+] as const) {
+  t.test(`VolumeManager.setUp() limits volumes in memory to ${what}`, async (t) => {
+    const { mounter, volumes } = await managed(undefined, undefined, 4096);
+    const limited = mountAll({
+      ...pod,
+      spec: {
+        containers: [{ name: "main", resources: { limits } }],
+        volumes: [
+          { name: "cache", emptyDir: { medium: "Memory", ...(sizeLimit === undefined ? {} : { sizeLimit }) } },
+          { name: "keys", secret: { secretName: "keys" } },
+        ],
+      },
+    });
+    await volumes.setUp(limited, []);
+    const sizes = limited.spec!.volumes!.map((volume) => mounter.points.get(volumes.path(limited, volume)));
+    t.same(sizes, [`tmpfs of ${bytes} bytes`, `tmpfs of ${limits.memory === "2Ki" ? 2048 : 4096} bytes`]);
+  });
+}
+
 t.test("VolumeManager.setUp() mounts memory or huge pages for the medium of an emptyDir", async (t) => {
   const { mounter, volumes } = await managed();
   const requests = { "hugepages-2Mi": "4Mi" };
+  const larger = { ...requests, "hugepages-1Gi": "1Gi" };
   const huge: Pod = {
     ...pod,
     spec: {
       containers: [{ name: "main", resources: { requests } }],
       volumes: [
         { name: "one", emptyDir: { medium: "HugePages" } },
-        { name: "two", emptyDir: { medium: "HugePages-1Gi" } },
+        { name: "two", emptyDir: { medium: "HugePages-2Mi" } },
       ],
     },
   };
-  await volumes.setUp(huge, []);
-  t.same([...mounter.points.values()].sort(), ["1Gi", "2Mi"]);
+  await volumes.setUp(mountAll(huge), []);
+  t.same([...mounter.points.values()].sort(), ["2Mi", "2Mi"]);
+  const two: Pod = {
+    ...huge,
+    spec: { ...huge.spec!, containers: [{ name: "main", resources: { requests: larger } }] },
+  };
+  await volumes.tearDown("uid-1");
+  await t.rejects(
+    volumes.setUp(mountAll(two), []),
+    /medium: HugePages can't be used if container requests multiple huge page sizes$/,
+  );
   const unclear: Pod = { ...huge, spec: { ...huge.spec!, containers: [{ name: "main" }] } };
   await volumes.tearDown("uid-1");
-  await t.rejects(volumes.setUp(unclear, []), /needs a container that requests huge pages/);
+  await t.rejects(
+    volumes.setUp(mountAll(unclear), []),
+    /hugePages storage requested, but there is no resource request for huge pages/,
+  );
 });
 
 const root = process.getuid?.() === 0 ? {} : { skip: "only root gives files away" };
@@ -201,7 +261,7 @@ t.test("VolumeManager applies the first pod's fsGroup to a local volume, and non
     },
   });
   const groupAfter = async (...pod: Parameters<typeof podOf>) => {
-    await at.volumes.setUp(podOf(...pod), []);
+    await at.volumes.setUp(mountAll(podOf(...pod)), []);
     return (await stat(directory)).gid;
   };
   t.equal(await groupAfter("a", "host", 4000), 0);

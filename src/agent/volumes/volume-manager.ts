@@ -3,19 +3,20 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Volume } from "../../api/core/volume/schema.ts";
+import { fileErrorText } from "../../std/fs/file-error.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
-import { ClaimError, type ClaimSource, claimName, resolveClaim } from "./claims.ts";
+import { type ClaimSource, claimName, resolveClaim } from "./claims.ts";
 import type { VolumeCondition } from "./csi/volume-health.ts";
 import type { DriverVolumes } from "./drivers/driver-volumes.ts";
-import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
+import { type EmptyDirOptions, isMounted, memoryVolumeBytes, setUpEmptyDir } from "./local/empty-dir.ts";
 import { cloneRepository, GIT_REPO_DISABLED } from "./local/git-repo.ts";
 import { validateHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
 import type { ProjectQuotas } from "./local/project-quotas.ts";
 import { applyFsGroup, hasFsGroup } from "./mount/ownership.ts";
-import { OperationError, runOperation, type VolumeEvent } from "./operation-error.ts";
+import { newPluginError, OperationError, runOperation, UnresolvedError, type VolumeEvent } from "./operation-error.ts";
 import { writeAtomically } from "./projected/atomic-writer.ts";
 import {
   createDownwardPayload,
@@ -27,6 +28,8 @@ import {
   type VolumeObjects,
 } from "./projected/payload.ts";
 import type { TokenManager } from "./projected/token-manager.ts";
+import { usedVolumes } from "./used-volumes.ts";
+import { checkVolume } from "./volume-checks.ts";
 import type { VolumePath } from "./volume-path.ts";
 
 /** Records operations on volumes. */
@@ -42,6 +45,8 @@ export interface VolumeManagerOptions extends LocalVolumeOptions {
   /** ConfigMaps and Secrets of the manifests; the only ones that static pods see. */
   readonly manifestObjects?: VolumeObjects;
   readonly node: () => NodeInfo;
+  /** Undefined: none are known. */
+  readonly nodeLabels?: () => Promise<Readonly<Record<string, string>>>;
   readonly tokens: TokenManager;
   readonly claims: ClaimSource;
   /** Undefined: volumes of drivers are not supported. */
@@ -63,12 +68,14 @@ export interface FailedVolume {
   readonly event: VolumeEvent | undefined;
   /** The volume is not attached. */
   readonly isUnattached: boolean;
+  /** Its claim cannot be used; an event about all volumes of the pod has the message. */
+  readonly isUnresolved: boolean;
 }
 
 /** Interval at which drivers publish again and expand volumes. */
 const DRIVER_REFRESH_MS = 60_000;
 
-/** The messages of FailedMount events, one for each volume that fails. */
+/** The volumes that failed. */
 export class MountError extends Error {
   override readonly name = "MountError";
   readonly volumes: readonly FailedVolume[];
@@ -94,10 +101,24 @@ const supported: readonly string[] = [
   "gitRepo",
 ];
 
+/** Sources that Kubernetes no longer has plugins for: such a pod waits, and events say why. */
+const removed: readonly string[] = [
+  "cephfs",
+  "flocker",
+  "glusterfs",
+  "photonPersistentDisk",
+  "quobyte",
+  "rbd",
+  "scaleIO",
+  "storageos",
+];
+
 /** The source of a volume that is not supported; undefined when it is. */
 export function findUnsupportedSource(volume: Volume, imageVolumes = false): string | undefined {
   const sources = Object.keys(volume).filter((key) => key !== "name" && volume[key as keyof Volume] !== undefined);
-  const unknown = sources.find((key) => !supported.includes(key) && !(imageVolumes && key === "image"));
+  const unknown = sources.find(
+    (key) => !supported.includes(key) && !removed.includes(key) && !(imageVolumes && key === "image"),
+  );
   if (unknown !== undefined) return unknown;
   const tokens = (volume.projected?.sources ?? []).flatMap((source) => Object.keys(source));
   return tokens.find((key) => key === "clusterTrustBundle");
@@ -107,6 +128,8 @@ export class VolumeManager {
   readonly #options: VolumeManagerOptions;
   /** Paths of volumes of claims and drivers, by pod and volume; `tearDown` removes a pod's. */
   readonly #paths = new Map<string, Map<string, VolumePath>>();
+  /** The volumes that are set up, by pod. */
+  readonly #ready = new Map<string, Set<string>>();
   /** When drivers were last called for a pod, in monotonic milliseconds. */
   readonly #refreshedAt = new Map<string, number>();
   /** First attempts of volumes that are not set up yet, by pod and volume, in monotonic milliseconds. */
@@ -117,26 +140,35 @@ export class VolumeManager {
   }
 
   /**
-   * Sets up every volume. Idempotent. Rejects with a `MountError` of the volumes that fail, or with the
+   * Sets up every volume that a container uses. Idempotent. Rejects with a `MountError` of the volumes that fail, or with the
    * signal's reason.
    */
   async setUp(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
     await mkdir(podDir(this.#options.directories, podUid(pod)), { recursive: true, mode: 0o750 });
-    const setUp = (volume: Volume): Promise<void> =>
-      this.#measureSetUp(pod, volume, () => this.#setUpOne(pod, volume, podIps, signal));
-    await this.#each(pod.spec?.volumes ?? [], setUp, signal);
+    const ready = this.#ready.get(podUid(pod)) ?? new Set<string>();
+    this.#ready.set(podUid(pod), ready);
+    const setUp = async (volume: Volume): Promise<void> => {
+      await this.#measureSetUp(pod, volume, () => this.#setUpOne(pod, volume, podIps, signal));
+      ready.add(volume.name);
+    };
+    await this.#each(usedVolumes(pod), setUp, signal);
     this.#refreshedAt.set(podUid(pod), this.#options.clock.monotonic());
+  }
+
+  /** Whether a container uses a volume that is not set up, such as an ephemeral container that was added later. */
+  needsSetUp(pod: Pod): boolean {
+    const ready = this.#ready.get(podUid(pod));
+    return usedVolumes(pod).some(({ name }) => ready?.has(name) !== true);
   }
 
   /** Writes changed ConfigMaps, Secrets, labels and new tokens. Rejects as `setUp` does. */
   async refresh(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
-    const volumes = pod.spec?.volumes ?? [];
     const { clock } = this.#options;
     const askedAt = this.#refreshedAt.get(podUid(pod)) ?? Number.NEGATIVE_INFINITY;
     const isDue = clock.monotonic() - askedAt >= DRIVER_REFRESH_MS;
     if (isDue) this.#refreshedAt.set(podUid(pod), clock.monotonic());
     await this.#each(
-      volumes,
+      usedVolumes(pod),
       async (volume) => {
         if (isWrittenByAgent(volume)) await this.#setUpOne(pod, volume, podIps, signal);
         else if (isDue) await this.#refreshDriver(pod, volume, signal);
@@ -191,6 +223,7 @@ export class VolumeManager {
     this.#paths.delete(uid);
     this.#refreshedAt.delete(uid);
     this.#attemptedAt.delete(uid);
+    this.#ready.delete(uid);
   }
 
   /** Unmounts all volumes and keeps their files, since the pods will be started again. */
@@ -227,7 +260,7 @@ export class VolumeManager {
     const directory = this.path(pod, volume);
     const group = pod.spec?.securityContext?.fsGroup;
     if (volume.emptyDir !== undefined) {
-      const isNew = await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
+      const isNew = await setUpEmptyDir(this.#emptyDirOptions(), pod, volume, directory);
       // Other pods could change the project of their files, and with it what is counted.
       if (isNew && !volume.emptyDir.medium && pod.spec?.hostUsers === false)
         await this.#options.quotas?.monitor(directory);
@@ -238,7 +271,7 @@ export class VolumeManager {
     }
     if (volume.gitRepo !== undefined) {
       if (this.#options.gitRepositories !== true) throw new Error(GIT_REPO_DISABLED);
-      await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
+      await setUpEmptyDir(this.#emptyDirOptions(), pod, volume, directory);
       const plugin = join(podDir(this.#options.directories, podUid(pod)), "plugins", "kubernetes.io~git-repo");
       await cloneRepository(volume.gitRepo, directory, join(plugin, volume.name, "ready"), signal);
       if (group !== undefined) await applyFsGroup(directory, { group, readOnly: false });
@@ -246,7 +279,7 @@ export class VolumeManager {
     }
     if (isProvidedVolume(volume)) return await this.#setUpProvided(pod, volume, directory, signal);
     const payload = await this.#payload(pod, volume, podIps);
-    await this.#makeDirectory(directory, volume.configMap === undefined);
+    await this.#makeDirectory(pod, directory, volume.configMap === undefined);
     await writeAtomically(directory, payload, this.#options.clock.now(), async () => {
       if (group !== undefined) await applyFsGroup(directory, { group, readOnly: true });
     });
@@ -259,9 +292,11 @@ export class VolumeManager {
     if (known !== undefined) return this.#recordPath(pod, volume, known);
     if (await isMounted(mounter, directory)) return;
     const bound = claimName(pod, volume) === undefined ? undefined : await resolveClaim(claims, pod, volume);
+    const { nodeLabels, node } = this.#options;
+    if (bound !== undefined) checkVolume(bound.volume, { name: node().name, labels: (await nodeLabels?.()) ?? {} });
     const path = await drivers?.setUp(pod, volume, bound, signal);
     if (path !== undefined) return this.#recordPath(pod, volume, path);
-    if (bound === undefined) throw new Error("no volume plugin matched");
+    if (bound === undefined) throw newPluginError(volume.name);
     const step = { volume: bound.volume.metadata?.name ?? volume.name, event: "FailedMount", signal } as const;
     const request = { pod, volume, bound: bound.volume, directory };
     const device = await runOperation("MountVolume.SetUp", step, () => mountLocal(request, this.#options));
@@ -294,11 +329,16 @@ export class VolumeManager {
   }
 
   /** Secrets, tokens and downward API files are in memory, never on disk. */
-  async #makeDirectory(directory: string, inMemory: boolean): Promise<void> {
-    const { mounter } = this.#options;
+  async #makeDirectory(pod: Pod, directory: string, inMemory: boolean): Promise<void> {
+    const { mounter, memoryBytes } = this.#emptyDirOptions();
     const made = await mkdir(directory, { recursive: true, mode: 0o777 });
     if (made !== undefined) await chmod(directory, 0o777);
-    if (inMemory && !(await isMounted(mounter, directory))) await mounter.tmpfs(directory, 0);
+    if (inMemory && !(await isMounted(mounter, directory)))
+      await mounter.tmpfs(directory, memoryVolumeBytes(pod, memoryBytes));
+  }
+
+  #emptyDirOptions(): EmptyDirOptions {
+    return { mounter: this.#options.mounter, memoryBytes: this.#options.node().allocatable.memoryBytes };
   }
 
   async #payload(pod: Pod, volume: Volume, podIps: readonly string[]): Promise<Payload> {
@@ -317,24 +357,23 @@ export class VolumeManager {
     if (volume.downwardAPI !== undefined) {
       return createDownwardPayload(context, volume.downwardAPI.items, volume.downwardAPI.defaultMode);
     }
-    throw new Error(`volume source ${findUnsupportedSource(volume) ?? "(none)"} is not supported by this agent`);
+    throw newPluginError(volume.name);
   }
 }
 
-/** kubelet's messages; claims are resolved before anything is mounted. */
+/** With kubelet's messages. */
 function toFailedVolume(name: string, error: unknown): FailedVolume {
-  const text = error instanceof Error ? error.message : String(error);
-  if (error instanceof ClaimError) {
-    const lists = `unmounted volumes=[${name}], unattached volumes=[], failed to process volumes=[${name}]`;
-    const message = `Unable to attach or mount volumes: ${lists}: ${text}`;
-    return { name, message, event: "FailedMount", isUnattached: false };
+  const cause = error instanceof OperationError ? error.cause : error;
+  const text = fileErrorText(cause) ?? (error instanceof Error ? error.message : String(error));
+  if (error instanceof UnresolvedError) {
+    return { name, message: text, event: undefined, isUnattached: false, isUnresolved: true };
   }
   if (error instanceof OperationError) {
     const message = `${error.operation} failed for volume "${error.volume}" : ${text}`;
-    return { name, message, event: error.event, isUnattached: error.event !== "FailedMount" };
+    return { name, message, event: error.event, isUnattached: error.event !== "FailedMount", isUnresolved: false };
   }
   const message = `MountVolume.SetUp failed for volume "${name}" : ${text}`;
-  return { name, message, event: "FailedMount", isUnattached: false };
+  return { name, message, event: "FailedMount", isUnattached: false, isUnresolved: false };
 }
 
 /** Whether the agent writes the volume's files. */

@@ -2,6 +2,7 @@
  * An agent in this process, configured by flags or by a file, with a fake runtime and a fake API server, for the tests
  * of flags.
  */
+
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -31,6 +32,7 @@ import { until } from "../std/until.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeLogind } from "./fake-logind.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
+import { mountAll } from "./mount-all.ts";
 
 export type AgentFlagName = keyof typeof agentFlags;
 /** Flag values as the command line has them. */
@@ -208,15 +210,18 @@ export async function createTestAgent(
     },
     stop,
     createPod: (name, spec = {}) =>
-      api.put(path(name), {
-        kind: "Pod",
-        metadata: { name, namespace: "default" },
-        spec: {
-          nodeName: config.nodeName,
-          containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }],
-          ...spec,
-        },
-      }) as Pod,
+      api.put(
+        path(name),
+        mountAll({
+          kind: "Pod",
+          metadata: { name, namespace: "default" },
+          spec: {
+            nodeName: config.nodeName,
+            containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }],
+            ...spec,
+          },
+        }),
+      ) as Pod,
     until: untilHolds,
     untilRunning: (name) => untilHolds(`${name} runs`, () => api.objects.get(path(name))?.status?.phase === "Running"),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -2,6 +2,7 @@
  * An agent process on a node whose runtime, API server and drivers are played in this process. It is killed at a
  * chosen step: a call that changes something, before or after it is done, or the write of a state file.
  */
+
 import { execFile } from "node:child_process";
 import { type FSWatcher, mkdirSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,6 +21,7 @@ import { LoggedProcess } from "../std/logged-process.ts";
 import { until } from "../std/until.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
+import { mountAll } from "./mount-all.ts";
 import { removeCgroups } from "./remove-cgroups.ts";
 import { ScriptedCri } from "./scripted-cri.ts";
 
@@ -197,11 +199,12 @@ export class KilledAgent implements AsyncDisposable {
   createPod(name: string, spec: Partial<PodSpec> = {}): Pod {
     const containers = [{ name, image: "busybox:1", imagePullPolicy: "IfNotPresent" as const }];
     const metadata = { name, namespace: "default" };
-    return this.api.put(`${POD_PATH}${name}`, {
+    const pod = mountAll({
       kind: "Pod",
       metadata,
       spec: { nodeName: "n1", terminationGracePeriodSeconds: 1, containers, ...spec },
-    }) as Pod;
+    });
+    return this.api.put(`${POD_PATH}${name}`, pod) as Pod;
   }
 
   deletePod(name: string): void {

@@ -17,6 +17,7 @@ import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
+import { mountAll } from "./mount-all.ts";
 
 export interface RecordedEvent {
   readonly pod: string;
@@ -208,9 +209,10 @@ async function waitUntilIdle(clock: FakeClock, fake: FakeRuntime, manager: PodMa
 }
 
 /** A pod of one container named `c` unless the spec has containers. */
+/** Its first container mounts all volumes. */
 export function testPod(name: string, spec: Partial<PodSpec> = {}): Pod {
-  return {
+  return mountAll({
     metadata: { name, namespace: "default", uid: `uid-${name}` },
     spec: { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }], ...spec },
-  };
+  });
 }

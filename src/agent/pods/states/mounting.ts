@@ -1,12 +1,12 @@
-import { MountError } from "../../volumes/volume-manager.ts";
+import { type FailedVolume, MountError } from "../../volumes/volume-manager.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podState } from "./pod-state.ts";
 
 /** Kubernetes' delays between two attempts. */
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 122_000;
-/** Time without success after which an event sums up the volumes that are missing. */
-const SUMMARY_TIMEOUT_MS = 123_000;
+/** Between two events about claims: Kubernetes records one with each sync of the pod, every 10 to 15 s. */
+const CLAIMS_MS = 12_500;
 
 /** Sets up the pod's volumes. Tries again while a ConfigMap or a path is missing, at once when something changed. */
 export const mounting = podState({
@@ -16,7 +16,7 @@ export const mounting = podState({
     const { clock } = pod.services;
     let delayMs = RETRY_MIN_MS;
     let reportAt = clock.monotonic();
-    let summaryAt = reportAt + SUMMARY_TIMEOUT_MS;
+    let claimsAt = reportAt;
     for (;;) {
       const failure = await setUpVolumes(pod);
       if (failure === undefined) break;
@@ -26,21 +26,34 @@ export const mounting = podState({
         reportAt = now + delayMs;
         delayMs = Math.min(delayMs * 2, RETRY_MAX_MS);
       }
-      if (now >= summaryAt) {
-        recordWarning(pod, "FailedMount", summarize(failure));
-        summaryAt = now + SUMMARY_TIMEOUT_MS;
+      const hasUnresolved = failure.volumes.some(({ isUnresolved }) => isUnresolved);
+      if (hasUnresolved && now >= claimsAt) {
+        recordWarning(pod, "FailedMount", describeClaims(failure));
+        claimsAt = now + CLAIMS_MS;
       }
-      await pod.wait(Math.max(0, Math.min(reportAt, summaryAt) - now));
+      await pod.wait(Math.max(0, Math.min(reportAt, hasUnresolved ? claimsAt : reportAt) - now));
     }
     return { to: "running" };
   },
 });
 
-function summarize({ volumes }: MountError): string {
-  const names = volumes.map(({ name }) => name).join(" ");
-  const unattached = volumes.filter(({ isUnattached }) => isUnattached).map(({ name }) => name);
-  const state = `unmounted volumes=[${names}], unattached volumes=[${unattached.join(" ")}], failed to process volumes=[]`;
-  return `Unable to attach or mount volumes: ${state}: context deadline exceeded`;
+function describeClaims({ volumes }: MountError): string {
+  const unresolved = volumes.filter(({ isUnresolved }) => isUnresolved);
+  const lists = [
+    `unmounted volumes=${listNames(volumes)}`,
+    `unattached volumes=${listNames(volumes.filter(({ isUnattached }) => isUnattached))}`,
+    `failed to process volumes=${listNames(unresolved)}`,
+  ];
+  const problems = [...new Set(unresolved.map(({ message }) => message))];
+  return `Unable to attach or mount volumes: ${lists.join(", ")}: ${problems.join("; ")}`;
+}
+
+/** `[a b]`, as Go writes a list. */
+function listNames(volumes: readonly FailedVolume[]): string {
+  return `[${volumes
+    .map(({ name }) => name)
+    .sort()
+    .join(" ")}]`;
 }
 
 async function setUpVolumes(pod: PodContext): Promise<MountError | undefined> {

@@ -20,7 +20,7 @@ import { podState } from "./pod-state.ts";
  */
 export const running = podState({
   name: "running",
-  successors: ["running", "pulling", "backoff", "terminating"],
+  successors: ["mounting", "running", "pulling", "backoff", "terminating"],
   async next(pod) {
     await pod.refresh();
     await resizePod(pod);
@@ -40,6 +40,7 @@ export const running = podState({
     }
     const first = chooseStart(plan);
     if (first !== undefined) {
+      if (pod.services.volumes.needsSetUp(pod.pod)) return { to: "mounting" };
       if (plan.sandbox === undefined) {
         await pod.acquireStartSlot();
         await createSandbox(pod, plan);

@@ -178,9 +178,9 @@ export class CsiVolumes {
     const context = isAttached ? await this.#attach(request, record.attachmentID) : {};
     const step = volume.isEphemeral ? SETUP : volume.isBlock ? MAP_DEVICE : MOUNT_DEVICE;
     return await runOperation(step.name, { volume: volume.specName, event: step.event, signal }, async () => {
-      if (volume.isEphemeral) validateEphemeral(volume, object);
       const driver = drivers.get(volume.driver);
       if (driver === undefined) throw new Error(`${step.prefix}${driverNotFound(volume.driver)}`);
+      if (volume.isEphemeral) validateEphemeral(volume, object);
       const stages = !volume.isEphemeral && (await driver.hasCapability("STAGE_UNSTAGE_VOLUME", signal));
       const group = pod.spec?.securityContext?.fsGroup;
       const takesGroup = group !== undefined && (await driver.hasCapability("VOLUME_MOUNT_GROUP", signal));

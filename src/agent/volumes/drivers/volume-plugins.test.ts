@@ -16,6 +16,7 @@ import { formatMetrics } from "../../../std/metrics/text-format.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { FakeApi } from "../../../testing/agent/fake-api.ts";
 import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "../../../testing/agent/fake-csi-driver.ts";
+import { mountAll } from "../../../testing/agent/mount-all.ts";
 import { until } from "../../../testing/std/until.ts";
 import { createPluginMetrics } from "../../metrics/plugin-metrics.ts";
 import { toAttachmentName } from "../csi/volume.ts";
@@ -186,10 +187,10 @@ async function start(options: NodeOptions, rootDir: string, api: FakeApi, mounte
 }
 
 function podOf(name: string, spec: Partial<PodSpec> = {}): Pod {
-  return {
+  return mountAll({
     metadata: { name, namespace: "default", uid: `uid-${name}` },
     spec: { containers: [], serviceAccountName: "worker", volumes: [claimed], ...spec },
-  };
+  });
 }
 
 const claimed: Volume = { name: "data", persistentVolumeClaim: { claimName: "data" } };

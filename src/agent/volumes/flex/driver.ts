@@ -29,6 +29,10 @@ export class NotSupportedError extends Error {
 const CALL_MS = 120_000;
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
+export class NoDriverError extends Error {
+  override readonly name = "NoDriverError";
+}
+
 export class FlexDrivers {
   readonly #options: FlexDriversOptions;
   /** By path; bounded by the number of drivers. `init` is called again for a replaced program. */
@@ -38,13 +42,13 @@ export class FlexDrivers {
     this.#options = options;
   }
 
-  /** Rejects when there is no such driver, or `init` fails. */
+  /** Rejects with a `NoDriverError` when there is no such driver, and when `init` fails. */
   async capabilities(driver: string, signal?: AbortSignal): Promise<FlexCapabilities> {
     const path = this.#path(driver);
     const found = await stat(path, { bigint: true }).catch(() => undefined);
     if (found?.isFile() !== true) {
       this.#capabilities.delete(path);
-      throw new Error(`no volume plugin matched name: flexvolume-${driver}`);
+      throw new NoDriverError(`no volume plugin matched name: flexvolume-${driver}`);
     }
     const version = `${found.ino}:${found.ctimeNs}`;
     const known = this.#capabilities.get(path);

@@ -10,9 +10,9 @@ import type { Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { applyFsGroup } from "../mount/ownership.ts";
-import { OperationError, runOperation } from "../operation-error.ts";
+import { newPluginError, OperationError, runOperation } from "../operation-error.ts";
 import type { VolumePath } from "../volume-path.ts";
-import { type FlexDrivers, NotSupportedError } from "./driver.ts";
+import { type FlexDrivers, NoDriverError, NotSupportedError } from "./driver.ts";
 import type { FlexVolume } from "./volume.ts";
 
 export interface FlexVolumesOptions {
@@ -68,7 +68,9 @@ export class FlexVolumes {
     const options = await runOperation("MountVolume.SetUp", step, () => this.#driverOptions(request));
     const { attach, fsGroup } = await runOperation("MountVolume.SetUp", step, () =>
       this.#options.drivers.capabilities(driver, signal),
-    );
+    ).catch((error: unknown) => {
+      throw error instanceof OperationError && error.cause instanceof NoDriverError ? newPluginError(name) : error;
+    });
     const volumeName = attach ? await this.#volumeName(volume, options, signal) : "";
     const uid = podUid(pod);
     const record = { driver, specName, podVolume: name, volumeName, readOnly };

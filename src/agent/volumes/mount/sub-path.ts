@@ -24,7 +24,7 @@ export async function openSubPath(volume: string, subPath: string): Promise<File
   const names = await resolveNames(base, parts, subPath);
   let handle = await open(base, names.length === 0 ? OPEN_PATH : DIRECTORY);
   try {
-    const mode = (await handle.stat()).mode & 0o2777;
+    const mode = (await handle.stat()).mode & 0o7777;
     for (const [index, part] of names.entries()) {
       const next = await openNext(handle, part, index === names.length - 1, mode);
       await handle.close();
