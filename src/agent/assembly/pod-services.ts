@@ -147,6 +147,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       clock,
       events,
       userAgent,
+      nodeIp: () => nodeInfo.ips[0],
       execProbeTimeout: config.pods.execProbeTimeout,
       onChange: links.changed,
       onResult: links.onProbe,

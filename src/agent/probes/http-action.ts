@@ -1,8 +1,9 @@
 /** HTTP GET of probes and hooks. As in Kubernetes, does not verify certificates, and follows redirects on one host. */
 import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { HTTPGetAction } from "../../api/core/container/probe.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import {
   describeDialError,
   joinHostPort,
@@ -40,7 +41,7 @@ async function followRedirects(
   let start: URL;
   try {
     const port = resolvePort(action.port, options.container);
-    const path = action.path ?? "/";
+    const path = encodePath(action.path ?? "/");
     const authority = joinHostPort(resolveHost(action, options), port);
     start = new URL(
       `${(action.scheme ?? "HTTP").toLowerCase()}://${authority}${path.startsWith("/") ? "" : "/"}${path}`,
@@ -64,6 +65,12 @@ async function followRedirects(
     if (url.protocol !== "https:" || next.protocol === "https:") headers.set("Referer", [formatUrl(url, start)]);
     url = next;
   }
+}
+
+/** A path with a percent sign that encodes nothing is a literal one as a whole, as in Kubernetes. */
+function encodePath(path: string): string {
+  const isEncoded = !/%(?![\da-f]{2})/i.test(path.split(/[?#]/)[0] ?? "");
+  return isEncoded ? path : path.replace(/[%?#]/g, encodeURIComponent);
 }
 
 /** The URL of a redirect; undefined for other responses. */
@@ -132,6 +139,23 @@ function orderHeaders(
   return ordered;
 }
 
+/** Why Go's client does not understand the start of a response. */
+function describeMalformed(text: string): string {
+  const [line = "", ...others] = text.split(/\r?\n/);
+  const [protocol = "", rest] = splitAt(line, " ");
+  if (rest === undefined) return `malformed HTTP response ${goQuote(line)}`;
+  const [status = ""] = splitAt(rest.trimStart(), " ");
+  if (!/^\d{3}$/.test(status)) return `malformed HTTP status code ${goQuote(status)}`;
+  if (!/^HTTP\/\d\.\d$/.test(protocol)) return `malformed HTTP version ${goQuote(protocol)}`;
+  const field = others.slice(0, others.indexOf("")).find((each) => !each.includes(":")) ?? "";
+  return `malformed MIME header: missing colon: ${goQuote(field)}`;
+}
+
+function splitAt(text: string, separator: string): readonly [string, string?] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
 interface HttpResponse {
   readonly status: number;
   readonly location: string | undefined;
@@ -146,8 +170,11 @@ function get(url: URL, headers: Readonly<OutgoingHttpHeaders>, options: NetworkP
   );
   const signal = AbortSignal.any([options.signal, limit.signal]);
   const { promise, resolve } = Promise.withResolvers<HttpResponse>();
+  let addresses: string | undefined;
   const fail = (error: Error): void => {
-    const text = limit.signal.aborted ? (limit.signal.reason as Error).message : describeHttpError(error, url);
+    const text = limit.signal.aborted
+      ? (limit.signal.reason as Error).message
+      : describeHttpError(error, url, addresses);
     resolve({ status: 0, location: undefined, body: "", error: text });
   };
   // A probe tests whether the server responds, not its identity: certificates are not verified, as in Kubernetes.
@@ -184,13 +211,30 @@ function get(url: URL, headers: Readonly<OutgoingHttpHeaders>, options: NetworkP
   );
   // Node adds `Connection: close` by default.
   if (headers.Connection === undefined) request.removeHeader("connection");
+  request.on("socket", (socket) => socket.once("connect", () => (addresses = describeAddresses(socket))));
   request.on("error", fail);
   request.end();
   return promise.finally(() => timer.cancel());
 }
 
-function describeHttpError(error: Error, url: URL): string {
-  const code = (error as NodeJS.ErrnoException).code ?? "";
+/** Of both ends; a socket that is closed has none. */
+function describeAddresses({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
+  return [joinHostPort(localAddress ?? "", localPort ?? 0), joinHostPort(remoteAddress ?? "", remotePort ?? 0)].join(
+    "->",
+  );
+}
+
+interface HttpError extends NodeJS.ErrnoException {
+  /** What the parser could not read. */
+  readonly rawPacket?: Buffer;
+}
+
+function describeHttpError(error: HttpError, url: URL, addresses: string | undefined): string {
+  const { code = "", syscall, rawPacket } = error;
+  if (code === "ECONNRESET" && syscall === "read" && addresses !== undefined)
+    return `read tcp ${addresses}: read: connection reset by peer`;
+  if (code.startsWith("HPE_") && rawPacket !== undefined)
+    return `net/http: HTTP/1.x transport connection broken: ${describeMalformed(rawPacket.toString("latin1"))}`;
   if (code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG" || code === "EPROTO") {
     return NO_TLS;
   }

@@ -241,3 +241,34 @@ t.test("probeHttp() and connectTcp() report connection errors in Go's texts", as
   const unknownPort = await probeHttp({ port: "nope" }, options);
   t.strictSame(unknownPort, { outcome: "unknown", output: 'strconv.Atoi: parsing "nope": invalid syntax' });
 });
+
+for (const [name, response, text] of [
+  ["no protocol", "garbage\n", 'malformed HTTP response "garbage"'],
+  ["a status that is no number", "HTTP/1.1 good\r\n\r\n", 'malformed HTTP status code "good"'],
+  [
+    "a header without a colon",
+    "HTTP/1.1 200 OK\r\nnonsense\r\n\r\n",
+    'malformed MIME header: missing colon: "nonsense"',
+  ],
+] as const) {
+  t.test(`probeHttp() reports a response with ${name} in Go's text`, async (t) => {
+    await using server = await listen(createTcp((socket) => socket.once("data", () => socket.end(response))));
+    const { output } = await probeHttp({ port: server.port }, options);
+    t.equal(output, `Get "http://127.0.0.1:${server.port}/": net/http: HTTP/1.x transport connection broken: ${text}`);
+  });
+}
+
+t.test("probeHttp() reports a reset connection with both addresses, as Go does", async (t) => {
+  const server = createTcp((socket) => socket.once("data", () => socket.resetAndDestroy()));
+  await using at = await listen(server);
+  const { output } = await probeHttp({ port: at.port }, options);
+  t.match(
+    output,
+    new RegExp(`^Get "[^"]+": read tcp 127.0.0.1:\\d+->127.0.0.1:${at.port}: read: connection reset by peer$`),
+  );
+});
+
+t.test("probeHttp() requests a path with a stray percent sign literally", async (t) => {
+  t.equal((await readRequest((port) => probeHttp({ port, path: "/%zz?a" }, options)))[0], "GET /%25zz%3Fa HTTP/1.1");
+  t.equal((await readRequest((port) => probeHttp({ port, path: "/%41?a=%" }, options)))[0], "GET /%41?a=% HTTP/1.1");
+});

@@ -15,6 +15,7 @@ export interface ProbeManagerOptions {
   readonly clock: Clock;
   readonly events: PodEventRecorder;
   readonly userAgent: string;
+  readonly nodeIp?: ProberOptions["nodeIp"];
   /** Whether an exec probe fails at its timeout; true when absent. */
   readonly execProbeTimeout?: boolean | undefined;
   /** Called when a result changed. */
@@ -90,13 +91,14 @@ export class ProbeManager {
   }
 
   #start(key: string, target: ProbeTarget): void {
-    const { runtime, clock, events, userAgent, execProbeTimeout, onChange, onResult } = this.#options;
+    const { runtime, clock, events, userAgent, nodeIp, execProbeTimeout, onChange, onResult } = this.#options;
     const { spec, container, kind } = target;
     const prober = new Prober(target, {
       runtime,
       clock,
       events,
       userAgent,
+      nodeIp,
       execProbeTimeout,
       onResult,
       mayProbe: () => kind === "startup" || this.hasStarted(spec, container.id),

@@ -81,3 +81,38 @@ t.test("ExecProbeTimeout decides whether a command that is too slow has failed",
   t.match(await run(true), { outcome: "failure", output: /command timed out/ });
   t.match(await run(false), { outcome: "unknown" });
 });
+
+t.test("Prober expands references in a command with the values of the container's spec", async (t) => {
+  const clock = new FakeClock();
+  const container = toObservedContainer({ id: "c1", startedAt: BigInt(clock.now()) * 1_000_000n }, "s1");
+  const commands: unknown[] = [];
+  const runtime = { execSync: async ({ cmd }: { cmd: readonly string[] }) => ({ exitCode: commands.push(cmd) * 0 }) };
+  const env = [
+    { name: "A", value: "a" },
+    { name: "B", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+  ];
+  const spec = { name: "c", env };
+  const prober = new Prober(
+    {
+      pod: { metadata: { name: "p", namespace: "default", uid: "u" }, spec: { containers: [spec] } },
+      spec,
+      role: "containers",
+      kind: "liveness",
+      probe: { exec: { command: ["sh", "-c", "$(A)$(B) $$(A) $(C) $$ $HOME"] }, periodSeconds: 1 },
+      container,
+      observation: { sandboxes: [], containers: [container] },
+      began: clock.monotonic(),
+    },
+    {
+      runtime: runtime as never,
+      clock,
+      events: { recordPodEvent: () => undefined, recordContainerEvent: () => undefined },
+      userAgent: "test",
+      mayProbe: () => true,
+      onChange: () => undefined,
+    },
+  );
+  await clock.advance(1_400);
+  prober.stop();
+  t.same(commands[0], ["sh", "-c", "a $(A) $(C) $ $HOME"]);
+});

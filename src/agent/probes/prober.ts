@@ -4,6 +4,7 @@ import type { Probe } from "../../api/core/container/probe.ts";
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { expand } from "../pods/environment/expansion.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { type ContainerRole, podUid } from "../pods/pod-fields.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
@@ -31,6 +32,8 @@ export interface ProberOptions {
   readonly clock: Clock;
   readonly events: PodEventRecorder;
   readonly userAgent: string;
+  /** The address of the node and of pods on its network; undefined: none is known. */
+  readonly nodeIp?: (() => string | undefined) | undefined;
   /** Whether an exec probe fails at its timeout; true when absent. */
   readonly execProbeTimeout?: boolean | undefined;
   /** False until the startup probe has passed. */
@@ -187,10 +190,11 @@ export class Prober {
     const { runtime, clock, userAgent, execProbeTimeout: failsAtTimeout } = this.#options;
     const timeoutSeconds = probe.timeoutSeconds ?? 1;
     if (probe.exec !== undefined) {
-      const command = probe.exec.command ?? [];
+      const command = expandCommand(probe.exec.command ?? [], spec);
       return runExec({ runtime, containerId: container.id, command, timeoutSeconds, failsAtTimeout, signal });
     }
-    const podIp = observation.sandboxes[0]?.ips[0] ?? "127.0.0.1";
+    // A pod on the host's network has the node's address.
+    const podIp = observation.sandboxes[0]?.ips[0] ?? this.#options.nodeIp?.() ?? "127.0.0.1";
     const network: NetworkProbeOptions = {
       container: spec,
       podIp,
@@ -204,6 +208,12 @@ export class Prober {
     if (probe.grpc !== undefined) return checkGrpcHealth(probe.grpc, network);
     return Promise.resolve({ outcome: "unknown", output: "missing probe handler" });
   }
+}
+
+/** As in Kubernetes, references in a command have the values of the spec: those that a source would provide are empty. */
+function expandCommand(command: readonly string[], { env = [] }: Container): readonly string[] {
+  const values = new Map(env.map(({ name, value = "" }) => [name, value]));
+  return command.map((text) => expand(text, (name) => values.get(name)));
 }
 
 /** Number of equal results in a row. */

@@ -112,3 +112,20 @@ for (const { name, result, error } of [
     await t.rejects(hook, { message: start + error });
   });
 }
+
+t.test("runHook() rejects an HTTP hook of a pod on the host's network that names no host", async (t) => {
+  const clock = new FakeClock();
+  const options = {
+    pod: testPod("web"),
+    events: { recordPodEvent: () => undefined, recordContainerEvent: () => undefined },
+    runtime: new FakeRuntime(clock).runtime,
+    clock,
+    container: { name: "c" },
+    containerId: "1",
+    podIp: undefined,
+    signal: new AbortController().signal,
+    userAgent: "kube-lifecycle/1.33",
+  };
+  await t.rejects(runHook({ httpGet: { port: 80 } }, options), /failed - error: failed to find networking container$/);
+  await t.rejects(runHook({ httpGet: { port: 1, host: "127.0.0.1" } }, options), /connect: connection refused$/);
+});

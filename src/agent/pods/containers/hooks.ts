@@ -19,7 +19,8 @@ export interface HookOptions {
   readonly clock: Clock;
   readonly container: Container;
   readonly containerId: string;
-  readonly podIp: string;
+  /** Undefined for a pod on the host's network. */
+  readonly podIp: string | undefined;
   readonly signal: AbortSignal;
   readonly userAgent: string;
   readonly metrics?: Pick<PodWorkMetrics, "onHookFallback" | "onSleepHookEndedEarly"> | undefined;
@@ -69,8 +70,12 @@ async function runExecHook(
 
 /** Hooks ignored `scheme: HTTPS` before Kubernetes 1.26. Falls back to HTTP for servers from then. */
 async function sendHttpGet(action: HTTPGetAction, options: HookOptions): Promise<ProbeResult> {
+  const podIp = options.podIp ?? action.host ?? "";
+  // As in Kubernetes, a hook of a pod on the host's network has to name the host.
+  if (podIp === "") return { outcome: "unknown", output: "failed to find networking container" };
   const network: NetworkProbeOptions = {
     ...options,
+    podIp,
     timeoutMs: Number.POSITIVE_INFINITY,
     headers: { "Accept-Encoding": "gzip" },
   };

@@ -59,7 +59,7 @@ async function runPreStop(pod: PodContext, options: KillOptions, spec: Container
       clock: services.clock,
       container: spec,
       containerId: options.container.id,
-      podIp: pod.observation.sandboxes[0]?.ips[0] ?? "127.0.0.1",
+      podIp: pod.observation.sandboxes[0]?.ips[0],
       signal: AbortSignal.any([pod.signal, limit.signal]),
       userAgent: services.settings.hookUserAgent,
       metrics: services.metrics,

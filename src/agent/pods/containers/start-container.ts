@@ -218,7 +218,7 @@ async function runPostStart(
       clock: services.clock,
       container: spec,
       containerId,
-      podIp: sandbox.ips[0] ?? "127.0.0.1",
+      podIp: sandbox.ips[0],
       signal,
       userAgent: services.settings.hookUserAgent,
       metrics: services.metrics,
