@@ -51,6 +51,12 @@ t.test("findAdmissionFailures() returns failures in Kubernetes' order, with its 
       [noMatch, "AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host"],
     ],
     [
+      "what the runtime lacks before resources",
+      pod("p", affinity, { cpu: "3" }),
+      { runtimeProblem: { reason: "SupplementalGroupsPolicyNotSupported", message: "no" } },
+      ["SupplementalGroupsPolicyNotSupported: no"],
+    ],
+    [
       "resources first",
       pod("p", affinity, { cpu: "3" }),
       {},

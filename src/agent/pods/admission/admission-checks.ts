@@ -21,6 +21,8 @@ export interface AdmissionInput {
   readonly allowedSysctls: readonly string[];
   /** Whether AppArmor is enabled in the node's kernel. */
   readonly appArmor: boolean;
+  /** What the runtime lacks for the pod. */
+  readonly runtimeProblem?: WaitingReason | undefined;
 }
 
 /** A resource that the pod lacks; a critical pod may preempt others for it. */
@@ -43,7 +45,7 @@ export function findEarlyFailure(input: AdmissionInput): AdmissionFailure | unde
 
 /** All failures in order; empty when the node can run the pod. */
 export function findAdmissionFailures(input: AdmissionInput): readonly AdmissionFailure[] {
-  const never = findEarlyFailure(input) ?? checkOperatingSystem(input);
+  const never = findEarlyFailure(input) ?? checkOperatingSystem(input) ?? input.runtimeProblem;
   if (never !== undefined) return [never];
   const last = checkAppArmor(input);
   return [...findShortages(input), ...checkPredicates(input), ...(last === undefined ? [] : [last])];

@@ -54,9 +54,12 @@ export class PodAdmitter {
     this.#options = options;
   }
 
-  /** Why the node rejects the pod; undefined when it admits the pod, whose requests count from then on. */
-  admit(pod: Pod): Promise<WaitingReason | undefined> {
-    return this.#enqueue(() => this.#decide(pod));
+  /**
+   * Why the node rejects the pod; undefined when it admits the pod, whose requests count from then on.
+   * `runtimeProblem`: what the runtime lacks for the pod.
+   */
+  admit(pod: Pod, runtimeProblem?: WaitingReason): Promise<WaitingReason | undefined> {
+    return this.#enqueue(() => this.#decide(pod, runtimeProblem));
   }
 
   /**
@@ -81,9 +84,9 @@ export class PodAdmitter {
     return decision;
   }
 
-  async #decide(pod: Pod): Promise<WaitingReason | undefined> {
+  async #decide(pod: Pod, runtimeProblem: WaitingReason | undefined): Promise<WaitingReason | undefined> {
     if (this.#options.isShuttingDown()) return SHUTTING_DOWN;
-    const input = await this.#makeInput(pod);
+    const input = { ...(await this.#makeInput(pod)), runtimeProblem };
     const first = findEarlyFailure(input) ?? (await this.#options.resources?.admit(pod));
     const failures = first === undefined ? findAdmissionFailures(input) : [first];
     const rejection = isCritical(pod) ? await this.#preempt(pod, failures) : failures[0];

@@ -122,6 +122,17 @@ t.test("makeContainerConfig() gives the container's security context precedence 
   });
 });
 
+for (const [name, image, expected] of [
+  ["no user", {}, { runAsUser: { value: 0n } }],
+  ["a numeric user", { uid: { value: 7n } }, { runAsUser: { value: 7n } }],
+  ["the name of a user", { username: "app" }, { runAsUsername: "app", runAsUser: undefined }],
+] as const) {
+  t.test(`makeContainerConfig() gives the runtime a user for an image with ${name}`, async (t) => {
+    const { linux } = makeContainerConfig({ ...input({ securityContext: { runAsGroup: 3000 } }), image });
+    t.match(linux?.securityContext, { ...expected, runAsGroup: { value: 3000n } });
+  });
+}
+
 t.test("makeContainerConfig() throws for a root user if the pod sets runAsNonRoot", async (t) => {
   const spec = { securityContext: { runAsNonRoot: true } };
   const where = '(pod: "web_default(uid-web)", container: c)';

@@ -161,7 +161,6 @@ function makeSecurityContext(input: ContainerConfigInput): LinuxContainerSecurit
   const privileged = own.privileged === true;
   const user = own.runAsUser ?? shared.runAsUser;
   const group = own.runAsGroup ?? shared.runAsGroup;
-  const imageUser = image?.uid?.value;
   const unmasked = privileged || own.procMount === "Unmasked";
   return {
     privileged,
@@ -173,7 +172,7 @@ function makeSecurityContext(input: ContainerConfigInput): LinuxContainerSecurit
       addCapabilities: (own.capabilities?.add ?? []).map(String),
       dropCapabilities: (own.capabilities?.drop ?? []).map(String),
     },
-    ...makeUserFields(user, imageUser, image?.username),
+    ...makeUserFields(user, image),
     ...(group === undefined ? {} : { runAsGroup: { value: BigInt(group) } }),
     readonlyRootfs: own.readOnlyRootFilesystem ?? false,
     ...makeSupplementalGroups(pod),
@@ -190,12 +189,15 @@ function makeSecurityContext(input: ContainerConfigInput): LinuxContainerSecurit
 
 function makeUserFields(
   user: number | undefined,
-  imageUser: bigint | undefined,
-  username: string | undefined,
+  image: Image | undefined,
 ): Pick<LinuxContainerSecurityContext, "runAsUser" | "runAsUsername"> {
   if (user !== undefined) return { runAsUser: { value: BigInt(user) } };
-  if (imageUser !== undefined) return { runAsUser: { value: imageUser } };
-  return username === undefined || username === "" ? {} : { runAsUsername: username };
+  if (image === undefined) return {};
+  const { uid, username = "" } = image;
+  // An image without a user runs as root. Runtimes refuse a group without a user.
+  return uid === undefined && username !== ""
+    ? { runAsUsername: username }
+    : { runAsUser: { value: uid?.value ?? 0n } };
 }
 
 /** Sets both fields: older runtimes read only the deprecated `apparmorProfile`. */

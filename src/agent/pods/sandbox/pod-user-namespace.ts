@@ -17,6 +17,8 @@ export async function resolveUserNamespace(pod: PodContext): Promise<UserNamespa
     return await userNamespaces.allocate(podUid(pod.pod));
   }
   const subject = handler === "" ? "runtime" : `RuntimeClass handler ${JSON.stringify(handler)}`;
-  const why = found === undefined ? `: the handler ${JSON.stringify(handler)} is not known` : "";
+  // Older runtimes report no handlers.
+  const isUnknown = found === undefined && runtimeHandlers.length > 0;
+  const why = isUnknown ? `: the handler ${JSON.stringify(handler)} is not known` : "";
   throw new Error(`${FIELD}, ${subject} does not support user namespaces${why}`);
 }

@@ -95,23 +95,35 @@ t.test(
   },
 );
 
-for (const { support, message } of [
-  { support: undefined, message: 'runtime does not support user namespaces: the handler "" is not known' },
-  { support: false, message: "runtime does not support user namespaces" },
-  { support: true, message: "the feature gate UserNamespacesSupport is off" },
+for (const { handlers: runtimeHandlers, message } of [
+  { handlers: [], message: "runtime does not support user namespaces" },
+  {
+    handlers: [{ name: "other", features: { userNamespaces: true } }],
+    message: 'runtime does not support user namespaces: the handler "" is not known',
+  },
+  {
+    handlers: [{ name: "", features: { userNamespaces: false } }],
+    message: "runtime does not support user namespaces",
+  },
+  {
+    handlers: [{ name: "", features: { userNamespaces: true } }],
+    message: "the feature gate UserNamespacesSupport is off",
+  },
 ]) {
-  t.test(`PodWorker fails the sandbox of a pod with hostUsers: false: ${message}`, async (t) => {
-    await using harness = await podHarness();
-    const { status } = harness.fake.runtime;
-    const runtimeHandlers = support === undefined ? [] : [{ name: "", features: { userNamespaces: support } }];
-    Object.assign(harness.fake.runtime, { status: async () => ({ ...(await status({})), runtimeHandlers }) });
-    harness.manager.put(testPod("web", { hostUsers: false }));
-    await harness.run(2);
-    t.match(harness.events, [
-      { reason: "FailedCreatePodSandBox", message: `Failed to create pod sandbox: ${start}, ${message}` },
-    ]);
-    const waiting = { reason: "ContainerCreating", message: undefined };
-    t.match(harness.status("web")?.containerStatuses?.[0]?.state, { waiting });
-    t.equal(harness.fake.sandboxes.size, 0);
-  });
+  t.test(
+    `PodWorker fails the sandbox of a pod with hostUsers: false, with ${runtimeHandlers.length} handlers: ${message}`,
+    async (t) => {
+      await using harness = await podHarness();
+      const { status } = harness.fake.runtime;
+      Object.assign(harness.fake.runtime, { status: async () => ({ ...(await status({})), runtimeHandlers }) });
+      harness.manager.put(testPod("web", { hostUsers: false }));
+      await harness.run(2);
+      t.match(harness.events, [
+        { reason: "FailedCreatePodSandBox", message: `Failed to create pod sandbox: ${start}, ${message}` },
+      ]);
+      const waiting = { reason: "ContainerCreating", message: undefined };
+      t.match(harness.status("web")?.containerStatuses?.[0]?.state, { waiting });
+      t.equal(harness.fake.sandboxes.size, 0);
+    },
+  );
 }

@@ -30,7 +30,7 @@ export const admitting = podState({
 });
 
 async function findRejection(pod: PodContext): Promise<WaitingReason | undefined> {
-  const rejection = (await pod.services.admission.admit(pod.pod)) ?? (await checkSupplementalGroupsPolicy(pod));
+  const rejection = await pod.services.admission.admit(pod.pod, await checkSupplementalGroupsPolicy(pod));
   // Preemption takes time, in which the pod may have been deleted.
   pod.signal.throwIfAborted();
   return rejection;

@@ -37,7 +37,11 @@ export const terminated = podState({
   },
   status(pod) {
     const { rejection, startTime } = pod.memory;
-    return rejection === undefined ? generateStatus(pod, true) : makeRejectedStatus(pod.pod, startTime, rejection);
+    if (rejection === undefined) return generateStatus(pod, true);
+    const rejected = makeRejectedStatus(pod.pod, startTime, rejection);
+    // As in Kubernetes, a finalizer shows the status that the end of the containers would leave.
+    if (!isDeleted(pod.pod)) return rejected;
+    return generateStatus(pod, true, { reason: rejection.reason, message: rejected.message ?? "" });
   },
 });
 

@@ -3,11 +3,16 @@ import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { PodContext, PodSettings } from "../pod-context.ts";
 import { isResizeInProgress } from "../resources/resize.ts";
 import { withoutUnfinishedStarts } from "../worker/pod-memory.ts";
+import type { WaitingReason } from "./container-status.ts";
 import { isResizeCondition } from "./pod-conditions.ts";
 import { computePodStatus, hasInitialized } from "./pod-status.ts";
 
-/** The status of a pod from its worker's context. */
-export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatus {
+/** The status of a pod from its worker's context. `failure`: why the pod fails whatever its containers' exit codes. */
+export function generateStatus(
+  pod: PodContext,
+  isTerminated: boolean,
+  failure: WaitingReason | undefined = pod.termination?.failure,
+): PodStatus {
   const { services, memory } = pod;
   const status = computePodStatus({
     pod: pod.pod,
@@ -23,7 +28,7 @@ export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatu
     isReplaced: (id) => pod.termination === undefined && memory.toRestart.has(id),
     isTerminated,
     hasInitialized: memory.hasInitialized ?? hasInitialized(pod.pod, memory.status),
-    failure: pod.termination?.failure,
+    failure,
     disruption: pod.termination?.disruption,
     previous: memory.status,
     actualResources: (name) => memory.resources.getActual(name),

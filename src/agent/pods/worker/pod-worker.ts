@@ -345,7 +345,8 @@ export class PodWorker {
   }
 
   #publish(): void {
-    if (this.#stop.signal.aborted) return;
+    // As in Kubernetes, a pod has no status of the node before the node has admitted it.
+    if (this.#stop.signal.aborted || this.stateName === "admitting") return;
     const status = this.#state.status(this.#context());
     if (!deepEqual(status, this.#memory.status)) this.#memory.status = status;
     this.#options.onStatus(this.#pod, this.#memory.status ?? status);
