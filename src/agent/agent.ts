@@ -111,7 +111,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     address: server.address,
     connect: server.connect,
     ready: () => components.node.statusManager?.ready ?? Promise.resolve(),
-    isHealthy: () => components.podComponents.relister.healthy,
+    isHealthy: () => components.podComponents.relister.problem === undefined,
     ranOnce: () =>
       once.wait({
         clock: foundation.clock,
@@ -163,7 +163,7 @@ function createComponents(
   const pressures = () => components.eviction.conditions;
   const node = openNode(foundation, reporting, {
     port: () => components.address?.port ?? 0,
-    relistHealthy: () => components.podComponents.relister.healthy,
+    relistProblem: () => components.podComponents.relister.problem,
     manifestProblems: () => components.podComponents.statics.problems,
     tunnel: () => components.tunnel?.condition,
     volumesInUse: () => components.podComponents.volumes.attachments.inUse,
@@ -249,7 +249,7 @@ async function openServer(
       clock,
       log: log.child("server"),
       ips: foundation.ips.current,
-      problems: () => (relister.healthy ? [] : ["pleg: container runtime does not answer"]),
+      problems: () => (relister.problem === undefined ? [] : [`pleg: ${relister.problem}`]),
       removedLogs: ofPods.removedLogs,
       figures,
       tracer: foundation.tracer,

@@ -16,7 +16,7 @@ import type { Reporting } from "./reporting.ts";
 export interface NodeLinks
   extends Pick<
     NodeStatusOptions,
-    "port" | "relistHealthy" | "manifestProblems" | "pressures" | "tunnel" | "isShuttingDown"
+    "port" | "relistProblem" | "manifestProblems" | "pressures" | "tunnel" | "isShuttingDown"
   > {
   readonly volumesInUse: () => readonly string[];
   readonly nodeChanged: () => void;
@@ -114,7 +114,7 @@ function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOpti
     images: foundation.images.images,
     ips: () => foundation.ips.refresh(),
     port: links.port,
-    relistHealthy: links.relistHealthy,
+    relistProblem: links.relistProblem,
     manifestProblems: links.manifestProblems,
     pressures: links.pressures,
     isShuttingDown: links.isShuttingDown,

@@ -26,6 +26,7 @@ import type { PullRecords } from "../images/pull-records/pull-records.ts";
 import type { MeasureCgroup } from "../metrics/agent-metrics.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
 import type { NodeIps } from "../node/network/node-ips.ts";
+import type { RecordNodeEvent } from "../node/node-events.ts";
 import type { NodeCapacity } from "../node/status/capacity.ts";
 import type { ObjectReader } from "../pod-objects/object-reader.ts";
 import type { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
@@ -92,6 +93,7 @@ export interface PodServicesOptions {
 export interface PodServiceLinks
   extends Pick<PodAdmitterOptions, "node" | "pressures" | "isShuttingDown" | "terminate" | "onPreempted"> {
   readonly events: PodEventRecorder;
+  readonly recordNodeEvent: RecordNodeEvent;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;
   readonly drivers: DriverVolumes;
@@ -153,6 +155,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       onResult: links.onProbe,
     }),
     events,
+    recordNodeEvent: links.recordNodeEvent,
     environment: objects.text,
     manifestEnvironment: objects.forStaticPods.text,
     node,

@@ -82,6 +82,7 @@ export function openPods(
     { ...foundation, networkPolicies, resourceManagers, classes: new RuntimeClasses(client) },
     {
       events: reporting.podEvents,
+      recordNodeEvent: reporting.recordNodeEvent,
       objects,
       claims: reader,
       drivers: volumes.drivers,

@@ -60,7 +60,7 @@ t.test("requests for images name the runtime handler of the pod on request", asy
       method === "imageStatus" || method === "pullImage" ? [(request as { readonly image: object }).image] : [],
     );
     t.equal(images.length, 3);
-    const expected = { image: NAME, ...(handler === "" ? {} : { runtimeHandler: handler }) };
+    const expected = { image: NAME, annotations: {}, ...(handler === "" ? {} : { runtimeHandler: handler }) };
     for (const image of images) t.same(image, expected);
   }
 });

@@ -119,21 +119,22 @@ export class ImageManager {
       throw new ImageError("InvalidImageName", text, RETRY_MS);
     }
     const runtimeHandler = (await this.#options.getRuntimeHandler?.(pod)) || undefined;
-    const spec: ImageSpec = { image: reference.withTag, ...(runtimeHandler === undefined ? {} : { runtimeHandler }) };
+    const spec: ImageSpec = {
+      image: reference.withTag,
+      annotations: pod.metadata?.annotations ?? {},
+      ...(runtimeHandler === undefined ? {} : { runtimeHandler }),
+    };
     const target: PullTarget = { pod, name, reference, spec, record, signal };
     const policy = container.imagePullPolicy ?? (reference.withTag.endsWith(":latest") ? "Always" : "IfNotPresent");
     const present = policy === "Always" ? undefined : await this.#inspect(target);
-    const problem =
-      present === undefined
-        ? "is not present with pull policy of Never"
-        : await this.#findAccessProblem(target, present);
-    if (present !== undefined && problem === undefined) {
+    if (present !== undefined && (await this.#mayUse(target, present))) {
       const suffix = this.#options.pullRecords === undefined ? "" : " and can be accessed by the pod";
       record("Normal", "Pulled", `Container image "${name}" already present on machine${suffix}`);
       return { ref: present.id ?? name, image: present };
     }
     if (policy === "Never") {
-      const text = `Container image "${name}" ${problem}`;
+      // The same for an image that is present without access to it, whose presence is none of the pod's business.
+      const text = `Container image "${name}" is not present with pull policy of Never`;
       record("Warning", "ErrImageNeverPull", text);
       throw new ImageError("ErrImageNeverPull", text, RETRY_MS);
     }
@@ -151,13 +152,12 @@ export class ImageManager {
     }
   }
 
-  /** Why the pod must not use the present image without a pull of its own, for the policy Never. */
-  async #findAccessProblem(target: PullTarget, present: Image): Promise<string | undefined> {
+  /** Whether the pod may use the present image without a pull of its own. */
+  async #mayUse(target: PullTarget, present: Image): Promise<boolean> {
     const { pullRecords } = this.#options;
-    if (pullRecords === undefined) return undefined;
+    if (pullRecords === undefined) return true;
     const credentials = await this.#podCredentials(target);
-    if (!(await pullRecords.mustPull(target.name, present.id ?? "", credentials))) return undefined;
-    return "is present with pull policy of Never but does not have the proper credentials to access the image";
+    return !(await pullRecords.mustPull(target.name, present.id ?? "", credentials));
   }
 
   async #recordIntent({ name }: PullTarget): Promise<void> {

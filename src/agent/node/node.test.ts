@@ -50,7 +50,7 @@ t.test("computeNodeConditions() keeps lastTransitionTime while the status does n
     pressures: [],
     isShuttingDown: false,
     runtime,
-    relistHealthy: true,
+    relistProblem: undefined,
     manifestProblems: [],
     previous: [],
   };
@@ -70,7 +70,13 @@ t.test("computeNodeConditions() keeps lastTransitionTime while the status does n
 });
 
 t.test("computeNodeConditions() has the tunnel's condition, also after a start without one", async (t) => {
-  const base = { pressures: [], isShuttingDown: false, runtime: undefined, relistHealthy: true, manifestProblems: [] };
+  const base = {
+    pressures: [],
+    isShuttingDown: false,
+    runtime: undefined,
+    relistProblem: undefined,
+    manifestProblems: [],
+  };
   const of = (more: Partial<Parameters<typeof computeNodeConditions>[0]>) =>
     computeNodeConditions({ ...base, now: "t", previous: [], ...more }).find(({ type }) => type === "TunnelReady");
   const tunnel = { type: "TunnelReady", status: "True", reason: "TunnelOpen", message: "open" } as const;
@@ -83,7 +89,7 @@ t.test("computeNodeConditions() is not Ready without a network or a runtime", as
   const base = {
     pressures: [],
     isShuttingDown: false,
-    relistHealthy: true,
+    relistProblem: undefined,
     manifestProblems: [],
     previous: [],
     now: "t",
@@ -92,6 +98,11 @@ t.test("computeNodeConditions() is not Ready without a network or a runtime", as
     status: "False",
     message: "container runtime is down",
   });
+  const relistProblem = "pleg was last seen active 3m2s ago; threshold is 3m0s";
+  t.equal(
+    computeNodeConditions({ ...base, runtime: undefined, relistProblem })[3]?.message,
+    `[container runtime is down, PLEG is not healthy: ${relistProblem}]`,
+  );
   const conditions = [
     { type: "RuntimeReady", status: true },
     { type: "NetworkReady", reason: "NetworkPluginNotReady", message: "cni plugin not initialized" },
@@ -119,7 +130,7 @@ t.test("collectNodeStatus() reports the features of newer runtimes", async (t) =
         images: fake.images,
         ips: async () => [],
         port: () => 0,
-        relistHealthy: () => true,
+        relistProblem: () => undefined,
         isShuttingDown: () => false,
         manifestProblems: () => [],
         pressures: () => [],

@@ -5,6 +5,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
 import type { ImageManager } from "../images/image-manager.ts";
+import type { RecordNodeEvent } from "../node/node-events.ts";
 import type { ProbeManager } from "../probes/probe-manager.ts";
 import type { ResourceManagers } from "../resource-managers/resource-managers.ts";
 import type { CreatedIds, Observation } from "../runtime/observation.ts";
@@ -93,6 +94,7 @@ export interface PodServices {
   readonly mounter: Mounter;
   readonly probes: ProbeManager;
   readonly events: PodEventRecorder;
+  readonly recordNodeEvent?: RecordNodeEvent | undefined;
   readonly environment: EnvironmentSources;
   /** ConfigMaps and Secrets of manifests: the only ones that static pods see. */
   readonly manifestEnvironment?: EnvironmentSources;

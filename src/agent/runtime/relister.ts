@@ -4,6 +4,7 @@
  * or when the runtime's events announce changes.
  */
 
+import { formatDuration } from "../../schema/value/time.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Histogram } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -56,6 +57,10 @@ const LISTING_TIME_SHARE = 0.1;
 /** The runtime is unhealthy if no listing succeeds for this time, as in Kubernetes. */
 export const relistThresholdMs = 180_000;
 
+function toGoDuration(milliseconds: number): string {
+  return formatDuration(BigInt(Math.round(milliseconds * 1e6)));
+}
+
 export class Relister {
   readonly #options: RelisterOptions;
   #pods: ReadonlyMap<string, RuntimePod> = new Map();
@@ -102,9 +107,11 @@ export class Relister {
     return this.#lastSuccess;
   }
 
-  /** True while listings succeed often enough. */
-  get healthy(): boolean {
-    return this.#options.clock.monotonic() - this.#lastSuccess < relistThresholdMs;
+  /** Kubernetes' text when no listing has succeeded for too long; otherwise undefined. */
+  get problem(): string | undefined {
+    const elapsed = this.#options.clock.monotonic() - this.#lastSuccess;
+    if (elapsed < relistThresholdMs) return undefined;
+    return `pleg was last seen active ${toGoDuration(elapsed)} ago; threshold is ${toGoDuration(relistThresholdMs)}`;
   }
 
   /** Announces a change: the next listing comes soon, and the period is short for a while. Calls are coalesced. */

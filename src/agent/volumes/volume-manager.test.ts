@@ -111,6 +111,36 @@ t.test("VolumeManager.setUp() mounts the volume of a claim once, and tearDown() 
   t.equal(await readFile(join(data, "kept"), "utf8"), "work");
 });
 
+t.test("VolumeManager.groups() has the groups that persistent volumes name", async (t) => {
+  const data = await mkdtemp(join(tmpdir(), "svc-grouped-"));
+  t.teardown(() => rm(data, { recursive: true, force: true }));
+  const claims: ClaimSource = {
+    claim: async (_, name) => ({
+      metadata: { name, uid: name },
+      spec: { volumeName: name },
+      status: { phase: "Bound" },
+    }),
+    persistentVolume: async (name) => ({
+      metadata: { name, annotations: { "pv.beta.kubernetes.io/gid": name } },
+      spec: { claimRef: { uid: name }, local: { path: data } },
+    }),
+  };
+  const { volumes } = await managed(claims);
+  const names = ["4321", "none", "77"];
+  const grouped = mountAll({
+    ...pod,
+    spec: {
+      containers: [],
+      volumes: names.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
+    },
+  });
+  t.same(volumes.groups(grouped), []);
+  await volumes.setUp(grouped, []);
+  t.same(volumes.groups(grouped), [4321, 77]);
+  await volumes.tearDown("uid-1");
+  t.same(volumes.groups(grouped), []);
+});
+
 t.test("VolumeManager.setUp() rejects volumes of types that Kubernetes has no plugin for", async (t) => {
   const { volumes } = await managed();
   const volume = { name: "data", glusterfs: { endpoints: "e", path: "p" } };

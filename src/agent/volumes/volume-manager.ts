@@ -7,7 +7,7 @@ import { fileErrorText } from "../../std/fs/file-error.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
-import { type ClaimSource, claimName, resolveClaim } from "./claims.ts";
+import { type BoundClaim, type ClaimSource, claimName, resolveClaim } from "./claims.ts";
 import type { VolumeCondition } from "./csi/volume-health.ts";
 import type { DriverVolumes } from "./drivers/driver-volumes.ts";
 import { type EmptyDirOptions, isMounted, memoryVolumeBytes, setUpEmptyDir } from "./local/empty-dir.ts";
@@ -72,6 +72,10 @@ export interface FailedVolume {
   readonly isUnresolved: boolean;
 }
 
+const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
+
+function ignore(): void {}
+
 /** Interval at which drivers publish again and expand volumes. */
 const DRIVER_REFRESH_MS = 60_000;
 
@@ -130,6 +134,8 @@ export class VolumeManager {
   readonly #paths = new Map<string, Map<string, VolumePath>>();
   /** The volumes that are set up, by pod. */
   readonly #ready = new Map<string, Set<string>>();
+  /** Groups that persistent volumes name, by pod and volume; undefined: none. */
+  readonly #groups = new Map<string, Map<string, number | undefined>>();
   /** When drivers were last called for a pod, in monotonic milliseconds. */
   readonly #refreshedAt = new Map<string, number>();
   /** First attempts of volumes that are not set up yet, by pod and volume, in monotonic milliseconds. */
@@ -195,6 +201,12 @@ export class VolumeManager {
     return await this.#options.drivers?.readCondition(podUid(pod), volume.name, signal);
   }
 
+  /** The groups that the pod's persistent volumes name in an annotation, and that its processes get. */
+  groups(pod: Pod): readonly number[] {
+    const all = [...(this.#groups.get(podUid(pod))?.values() ?? [])];
+    return [...new Set(all.filter((group) => group !== undefined))];
+  }
+
   /** Whether the volume is mounted with the SELinux label of the pod, so that the runtime need not relabel it. */
   isLabelled(pod: Pod, { name }: Volume): boolean {
     return this.#paths.get(podUid(pod))?.get(name)?.isLabelled === true;
@@ -224,6 +236,7 @@ export class VolumeManager {
     this.#refreshedAt.delete(uid);
     this.#attemptedAt.delete(uid);
     this.#ready.delete(uid);
+    this.#groups.delete(uid);
   }
 
   /** Unmounts all volumes and keeps their files, since the pods will be started again. */
@@ -288,10 +301,16 @@ export class VolumeManager {
   /** A mounted volume stays, whatever happens to the claim, and needs no further API request. */
   async #setUpProvided(pod: Pod, volume: Volume, directory: string, signal: AbortSignal | undefined): Promise<void> {
     const { mounter, claims, drivers } = this.#options;
+    const hasClaim = claimName(pod, volume) !== undefined;
     const known = await drivers?.find(podUid(pod), volume.name);
-    if (known !== undefined) return this.#recordPath(pod, volume, known);
-    if (await isMounted(mounter, directory)) return;
-    const bound = claimName(pod, volume) === undefined ? undefined : await resolveClaim(claims, pod, volume);
+    if (known !== undefined || (await isMounted(mounter, directory))) {
+      // Mounted by an agent before this one.
+      if (hasClaim && this.#groups.get(podUid(pod))?.has(volume.name) !== true)
+        await resolveClaim(claims, pod, volume).then((found) => this.#recordGroup(pod, volume, found), ignore);
+      return known && this.#recordPath(pod, volume, known);
+    }
+    const bound = hasClaim ? await resolveClaim(claims, pod, volume) : undefined;
+    if (bound !== undefined) this.#recordGroup(pod, volume, bound);
     const { nodeLabels, node } = this.#options;
     if (bound !== undefined) checkVolume(bound.volume, { name: node().name, labels: (await nodeLabels?.()) ?? {} });
     const path = await drivers?.setUp(pod, volume, bound, signal);
@@ -301,6 +320,12 @@ export class VolumeManager {
     const request = { pod, volume, bound: bound.volume, directory };
     const device = await runOperation("MountVolume.SetUp", step, () => mountLocal(request, this.#options));
     if (device !== undefined) this.#recordPath(pod, volume, device);
+  }
+
+  #recordGroup(pod: Pod, { name }: Volume, { volume: { metadata } }: BoundClaim): void {
+    const own = this.#groups.get(podUid(pod)) ?? new Map<string, number | undefined>();
+    const text = metadata?.annotations?.[GROUP_ANNOTATION] ?? "";
+    this.#groups.set(podUid(pod), own.set(name, /^\d+$/.test(text) ? Number(text) : undefined));
   }
 
   #recordPath(pod: Pod, { name }: Volume, path: VolumePath): void {

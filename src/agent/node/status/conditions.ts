@@ -9,8 +9,8 @@ export interface ConditionInput {
   readonly pressures: readonly string[];
   /** Undefined when the runtime does not respond. */
   readonly runtime: StatusResponse | undefined;
-  /** Whether the runtime was listed recently (PLEG). */
-  readonly relistHealthy: boolean;
+  /** Why the lists of the runtime's containers (PLEG) are out of date; undefined when they are not. */
+  readonly relistProblem: string | undefined;
   /** Whether the machine shuts down. */
   readonly isShuttingDown: boolean;
   /** What is wrong with manifests of static pods, one line each. */
@@ -92,9 +92,10 @@ function noPressure(type: string, reason: string, message: string): ConditionSta
   return { type, status: "False", reason, message };
 }
 
-function readiness({ runtime, relistHealthy, isShuttingDown }: ConditionInput): ConditionState {
+function readiness({ runtime, relistProblem, isShuttingDown }: ConditionInput): ConditionState {
   const problems: string[] = [];
-  if (runtime === undefined || !relistHealthy) problems.push("container runtime is down");
+  if (runtime === undefined) problems.push("container runtime is down");
+  if (relistProblem !== undefined) problems.push(`PLEG is not healthy: ${relistProblem}`);
   problems.push(...findUnreadyConditions(runtime));
   if (isShuttingDown) problems.push("node is shutting down");
   return problems.length === 0

@@ -20,7 +20,7 @@ export interface NodeStatusOptions {
   readonly ips: () => Promise<readonly string[]>;
   /** Of the agent's HTTPS server; 0 when it is off. */
   readonly port: () => number;
-  readonly relistHealthy: () => boolean;
+  readonly relistProblem: () => string | undefined;
   readonly manifestProblems: () => readonly string[];
   /** Types of the pressure conditions that are true. */
   readonly pressures: () => readonly string[];
@@ -63,7 +63,7 @@ export async function collectNodeStatus(
     conditions: computeNodeConditions({
       pressures: options.pressures(),
       runtime,
-      relistHealthy: options.relistHealthy(),
+      relistProblem: options.relistProblem(),
       isShuttingDown: options.isShuttingDown(),
       manifestProblems: options.manifestProblems(),
       tunnel: options.tunnel?.(),

@@ -43,6 +43,8 @@ export interface ContainerConfigInput {
   readonly targetId?: string | undefined;
   /** Undefined: the pod uses the node's user namespace. */
   readonly userNamespace?: UserNamespace | undefined;
+  /** Of the pod's volumes. */
+  readonly volumeGroups?: readonly number[];
 }
 
 /** As the kernel writes it. */
@@ -175,7 +177,7 @@ function makeSecurityContext(input: ContainerConfigInput): LinuxContainerSecurit
     ...makeUserFields(user, image),
     ...(group === undefined ? {} : { runAsGroup: { value: BigInt(group) } }),
     readonlyRootfs: own.readOnlyRootFilesystem ?? false,
-    ...makeSupplementalGroups(pod),
+    ...makeSupplementalGroups(pod, input.volumeGroups),
     noNewPrivs: own.allowPrivilegeEscalation === false,
     maskedPaths: unmasked ? [] : maskedPaths,
     readonlyPaths: unmasked ? [] : readonlyPaths,

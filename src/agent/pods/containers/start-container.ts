@@ -158,6 +158,7 @@ async function resolveContainerConfig(
     rootDir: settings.directories.rootDir,
     targetId: findTarget(pod, start),
     userNamespace,
+    volumeGroups: services.volumes.groups(pod.pod),
   });
 }
 

@@ -33,7 +33,10 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   if (!(await ensureCgroup(pod)) || !(await prepareClaims(pod))) return await pod.pause(RETRY_MS);
   try {
     const { config, warnings } = await resolveSandboxConfig(pod, plan.sandboxAttempt);
-    for (const { reason, message } of warnings) services.events.recordPodEvent(pod.pod, "Warning", reason, message);
+    for (const { reason, message, nodeMessage } of warnings) {
+      if (nodeMessage !== undefined) services.recordNodeEvent?.("Warning", reason, nodeMessage);
+      services.events.recordPodEvent(pod.pod, "Warning", reason, message);
+    }
     const runtimeHandler = await services.getRuntimeHandler(pod.pod);
     await pod.create(async () => {
       const { podSandboxId: sandboxId } = await services.runtime.runPodSandbox({ config, runtimeHandler }, signal);
@@ -107,6 +110,7 @@ export async function resolveSandboxConfig(
     directories: settings.directories,
     cgroups: settings.cgroups,
     userNamespace: await resolveUserNamespace(pod),
+    volumeGroups: services.volumes.groups(pod.pod),
   });
   return { config, warnings: dns.warnings };
 }

@@ -65,6 +65,7 @@ t.test("makePodDns() falls back to the node's resolver without a cluster DNS, wi
   const { config, warnings } = dns({}, { clusterDns: [] });
   t.same(config.servers, ["203.0.113.53"]);
   t.equal(warnings[0]?.reason, "MissingClusterDNS");
+  t.equal(warnings[0]?.message, `pod: "web_default(uid-web)". ${warnings[0]?.nodeMessage}`);
   const onHost = dns({ dnsPolicy: "ClusterFirstWithHostNet", hostNetwork: true }, { clusterDns: [] });
   t.equal(onHost.warnings[0]?.message, warnings[0]?.message, "as in Kubernetes");
 });

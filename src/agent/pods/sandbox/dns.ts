@@ -15,6 +15,8 @@ export interface DnsSettings {
 export interface DnsWarning {
   readonly reason: "MissingClusterDNS" | "DNSConfigForming";
   readonly message: string;
+  /** The message of an event of the node; undefined: there is none. */
+  readonly nodeMessage?: string;
 }
 
 export interface PodDns {
@@ -69,12 +71,11 @@ function chooseBaseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarnin
   const cluster = policy === "ClusterFirstWithHostNet" || (policy === "ClusterFirst" && pod.spec?.hostNetwork !== true);
   if (!cluster) return host;
   if (settings.clusterDns.length === 0) {
-    warnings.push({
-      reason: "MissingClusterDNS",
-      message:
-        `pod: "${podFullName(pod)}". svclet does not have ClusterDNS IP configured and cannot create Pod using ` +
-        '"ClusterFirst" policy. Falling back to "Default" policy.',
-    });
+    const nodeMessage =
+      'svclet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. ' +
+      'Falling back to "Default" policy.';
+    const message = `pod: "${podFullName(pod)}". ${nodeMessage}`;
+    warnings.push({ reason: "MissingClusterDNS", message, nodeMessage });
     return host;
   }
   const domain = settings.clusterDomain;

@@ -26,6 +26,8 @@ export interface SandboxConfigInput {
   readonly cgroups: CgroupSettings;
   /** Undefined: the pod uses the node's user namespace. */
   readonly userNamespace?: UserNamespace | undefined;
+  /** Of the pod's volumes. */
+  readonly volumeGroups?: readonly number[];
 }
 
 /** Throws with Kubernetes' text when the pod's name is too long for the kernel. */
@@ -49,7 +51,7 @@ export function makeSandboxConfig(input: SandboxConfigInput): PodSandboxConfig {
         namespaceOptions: makeNamespaceOptions(pod, input.userNamespace),
         seccomp: { profileType: "RuntimeDefault" },
         privileged: allContainers(pod).some(({ spec }) => spec.securityContext?.privileged === true),
-        ...makeSupplementalGroups(pod),
+        ...makeSupplementalGroups(pod, input.volumeGroups),
         ...(context?.seLinuxOptions === undefined ? {} : { selinuxOptions: context.seLinuxOptions }),
         ...(context?.runAsUser === undefined ? {} : { runAsUser: { value: BigInt(context.runAsUser) } }),
         ...(context?.runAsGroup === undefined || context.runAsUser === undefined
@@ -81,9 +83,12 @@ export function makeNamespaceOptions(pod: Pod, usernsOptions?: UserNamespace): N
 /** `Strict` excludes the groups that the image defines. */
 export function makeSupplementalGroups(
   pod: Pod,
+  volumeGroups: readonly number[] = [],
 ): Pick<LinuxSandboxSecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
   const context = pod.spec?.securityContext;
-  const all = [...(context?.supplementalGroups ?? []), ...(context?.fsGroup === undefined ? [] : [context.fsGroup])];
+  const own = context?.supplementalGroups ?? [];
+  const extra = volumeGroups.filter((group) => !own.includes(group));
+  const all = [...own, ...(context?.fsGroup === undefined ? [] : [context.fsGroup]), ...extra];
   const policy = context?.supplementalGroupsPolicy === "Strict" ? ("Strict" as const) : ("Merge" as const);
   return { supplementalGroups: all.map(BigInt), supplementalGroupsPolicy: policy };
 }
