@@ -5,7 +5,7 @@ import { defaultAgentConfig } from "../options.ts";
 import type { MachineInfo, Usage } from "./machine/machine.ts";
 import { computeNodeCapacity, computeThreshold } from "./status/capacity.ts";
 import { computeNodeConditions } from "./status/conditions.ts";
-import { collectNodeStatus } from "./status/node-status.ts";
+import { collectNodeStatus, formatRuntimeVersion } from "./status/node-status.ts";
 
 const machine: MachineInfo = {
   machineId: "m",
@@ -143,4 +143,16 @@ t.test("collectNodeStatus() reports the features of newer runtimes", async (t) =
     features: { supplementalGroupsPolicy: true },
   });
   t.notOk("runtimeHandlers" in (await read({})));
+});
+
+t.test("formatRuntimeVersion() leaves out what is no part of a semantic version", async (t) => {
+  for (const [version, text] of [
+    ["v1.7.24", "1.7.24"],
+    ["1.6.20~ds1", "1.6.20"],
+    ["v2.0.0-rc.1+k3s1", "2.0.0-rc.1+k3s1"],
+    ["1.30", "1.30"],
+    ["unknown", "unknown"],
+  ] as const) {
+    t.equal(formatRuntimeVersion(version), text);
+  }
 });

@@ -160,6 +160,8 @@ export interface PodContext {
   readonly memory: PodMemory;
   /** Aborts when the pod is to end, is to end sooner, or the agent stops. */
   readonly signal: AbortSignal;
+  /** Aborts when the agent stops. */
+  readonly stopSignal: AbortSignal;
   readonly termination: Termination | undefined;
   /** The sources no longer have the pod. */
   readonly isRemoved: boolean;

@@ -138,7 +138,11 @@ export async function podHarness(): Promise<Harness> {
     readHostFile: async () => "",
     cgroups: { apply: async () => undefined, remove: async () => undefined, removeAll: async () => undefined },
     getRuntimeHandler: async () => "",
-    admission: { admit: async (_pod, runtimeProblem) => runtimeProblem, adopt: () => undefined, resize: async () => undefined },
+    admission: {
+      admit: async (_pod, runtimeProblem) => runtimeProblem,
+      adopt: () => undefined,
+      resize: async () => undefined,
+    },
     startLimiter: new StartLimiter({ clock, minConcurrent: 1, isBusy: () => false }),
     expectChange: () => undefined,
     onFinished: (pod) => void finished.push(pod.metadata?.name ?? ""),

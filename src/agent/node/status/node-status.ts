@@ -55,7 +55,7 @@ export async function collectNodeStatus(
   const runtimeVersion =
     version === undefined
       ? "containerd://Unknown"
-      : `${version.runtimeName}://${stripVersionPrefix(version.runtimeVersion ?? "")}`;
+      : `${version.runtimeName}://${formatRuntimeVersion(version.runtimeVersion ?? "")}`;
   const devices = options.devices?.();
   return {
     capacity: { ...capacity, ...devices?.capacity },
@@ -134,9 +134,10 @@ function reportVolumesInUse(
   return names.length === 0 && previous?.volumesInUse === undefined ? {} : { volumesInUse: names };
 }
 
-/** `v1.7.0` → `1.7.0` */
-function stripVersionPrefix(version: string): string {
-  return version.replace(/^v/, "");
+/** As Kubernetes writes a version that it has parsed: `v1.7.0` → `1.7.0`, `1.6.20~ds1` → `1.6.20`. */
+export function formatRuntimeVersion(version: string): string {
+  const semantic = /^v?(\d+\.\d+\.\d+(?:-[\dA-Za-z.-]+)?(?:\+[\dA-Za-z.-]+)?)$/.exec(version)?.[1];
+  return semantic ?? /^v?(\d+(?:\.\d+)+)/.exec(version)?.[1] ?? version;
 }
 
 /** Largest first, at most `--node-status-max-images`. */

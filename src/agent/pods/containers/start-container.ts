@@ -42,7 +42,7 @@ export async function startContainer(
   sandbox: ObservedSandbox,
   image: PresentImage,
 ): Promise<void> {
-  const { services, signal } = pod;
+  const { services, signal, stopSignal } = pod;
   const start = await countLostRuns(pod, planned);
   const { spec, role } = start;
   const record = (reason: string, message: string): void =>
@@ -57,13 +57,14 @@ export async function startContainer(
   try {
     await pod.create(async () => {
       const created = await withReason("CreateContainerError", signal, () =>
-        services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
+        services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, stopSignal),
       );
       pod.memory.resources.setActual(spec);
       record("Created", `Created container: ${spec.name}`);
       containerId = created.containerId ?? "";
       pod.memory.unfinishedStarts.add(containerId);
-      const run = () => services.runtime.startContainer({ containerId }, signal);
+      // As in Kubernetes, a container that starts when its pod is deleted is stopped after its start: it has not failed.
+      const run = () => services.runtime.startContainer({ containerId }, stopSignal);
       await withReason("RunContainerError", signal, run, containerId);
       return hasPruned ? undefined : { sandboxId: sandbox.id, containerId };
     });

@@ -158,3 +158,25 @@ for (const { policy, state } of [
     },
   );
 }
+
+t.test("starting lets a container of a deleted pod start, which is stopped then", async (t) => {
+  await using harness = await podHarness();
+  harness.fake.programs.set("c", { stopCode: 0 });
+  const release = harness.fake.hold("startContainer");
+  const pod = testPod("web", { containers: [container] });
+  harness.manager.put(pod);
+  await harness.run(2);
+  const deletionTimestamp = new Date(harness.clock.now()).toISOString();
+  harness.manager.put({ ...pod, metadata: { ...pod.metadata, deletionTimestamp, deletionGracePeriodSeconds: 5 } });
+  await harness.run(2);
+  release();
+  await harness.run(3);
+  t.match(harness.status("web"), {
+    phase: "Succeeded",
+    containerStatuses: [{ state: { terminated: { exitCode: 0 } } }],
+  });
+  t.same(
+    harness.events.map(({ reason }) => reason),
+    ["Pulled", "Created", "Started", "Killing"],
+  );
+});

@@ -2,8 +2,9 @@ import { goQuote } from "../../../schema/value/go-quote.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { killContainer } from "../containers/kill-container.ts";
 import type { PodContext } from "../pod-context.ts";
-import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
-import { hasInitialized } from "../status/pod-status.ts";
+import { allContainers, graceSeconds, isDeleted, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
+import { generateStatus } from "../status/generate-status.ts";
+import { hasInitialized, makeRejectedStatus } from "../status/pod-status.ts";
 import { recordExceededDeadline } from "../worker/deadline.ts";
 import { podState } from "./pod-state.ts";
 
@@ -44,6 +45,11 @@ export const terminating = podState({
     }
     recordExceededDeadline(pod);
     return { to: "terminated" };
+  },
+  status(pod) {
+    const { rejection } = pod.memory;
+    const isRejected = rejection !== undefined && pod.observation.containers.length === 0 && !isDeleted(pod.pod);
+    return isRejected ? makeRejectedStatus(pod.pod, pod.memory.startTime, rejection) : generateStatus(pod, false);
   },
 });
 

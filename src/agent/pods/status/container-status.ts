@@ -152,14 +152,15 @@ function computeStatusWithoutRun(input: ContainerStatusInput, waiting: WaitingRe
 
 /**
  * The container statuses of a terminated pod. A container that ran, or should have, and whose end is unknown counts as
- * failed. Init containers after the last one that began remain waiting.
+ * failed. Init containers after the first, and after the last one that began, remain waiting.
  */
 export function terminateStatuses(
   inits: readonly ContainerStatus[],
   apps: readonly ContainerStatus[],
   initialized: boolean,
 ): { readonly inits: readonly ContainerStatus[]; readonly apps: readonly ContainerStatus[] } {
-  const begun = inits.findLastIndex(({ state, lastState }) => state?.waiting === undefined || lastState !== undefined);
+  const last = inits.findLastIndex(({ state, lastState }) => state?.waiting === undefined || lastState !== undefined);
+  const begun = Math.max(0, last);
   return {
     inits: inits.map((status, index) => (index <= begun ? terminateStatus(status) : status)),
     apps: initialized ? apps.map(terminateStatus) : apps,

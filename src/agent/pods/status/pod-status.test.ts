@@ -170,3 +170,15 @@ t.test(
     }
   },
 );
+
+t.test(
+  "computePodStatus() of a terminated pod without containers shows the first init container as failed",
+  async (t) => {
+    const initContainers = ["i", "j"].map((name) => ({ name, image: "busybox:1" }));
+    const pod = testPod("web", { initContainers });
+    const status = compute(pod, undefined, { isTerminated: true, isTerminating: true, hasInitialized: false });
+    const stateOf = ({ state }: ContainerStatus) => state?.terminated?.reason ?? state?.waiting?.reason;
+    t.same(status.initContainerStatuses?.map(stateOf), ["ContainerStatusUnknown", "PodInitializing"]);
+    t.same(status.containerStatuses?.map(stateOf), ["PodInitializing"]);
+  },
+);

@@ -276,6 +276,7 @@ export class PodWorker {
       log: this.#log,
       memory: this.#memory,
       signal,
+      stopSignal: this.#stop.signal,
       get pod() {
         return worker.pod;
       },
