@@ -210,7 +210,7 @@ export class Prober {
   }
 }
 
-/** As in Kubernetes, references in a command have the values of the spec: those that a source would provide are empty. */
+/** As in Kubernetes, with the values of the spec: variables that have a source are empty. */
 function expandCommand(command: readonly string[], { env = [] }: Container): readonly string[] {
   const values = new Map(env.map(({ name, value = "" }) => [name, value]));
   return command.map((text) => expand(text, (name) => values.get(name)));

@@ -146,8 +146,8 @@ export class VolumeManager {
   }
 
   /**
-   * Sets up every volume that a container uses. Idempotent. Rejects with a `MountError` of the volumes that fail, or with the
-   * signal's reason.
+   * Sets up every volume that a container uses. Idempotent. Rejects with a `MountError` of the volumes that fail, or
+   * with the signal's reason.
    */
   async setUp(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
     await mkdir(podDir(this.#options.directories, podUid(pod)), { recursive: true, mode: 0o750 });
@@ -161,7 +161,7 @@ export class VolumeManager {
     this.#refreshedAt.set(podUid(pod), this.#options.clock.monotonic());
   }
 
-  /** Whether a container uses a volume that is not set up, such as an ephemeral container that was added later. */
+  /** Whether a container uses a volume that is not set up, such as a later ephemeral container. */
   needsSetUp(pod: Pod): boolean {
     const ready = this.#ready.get(podUid(pod));
     return usedVolumes(pod).some(({ name }) => ready?.has(name) !== true);

@@ -63,7 +63,7 @@ export async function startContainer(
       record("Created", `Created container: ${spec.name}`);
       containerId = created.containerId ?? "";
       pod.memory.unfinishedStarts.add(containerId);
-      // As in Kubernetes, a container that starts when its pod is deleted is stopped after its start: it has not failed.
+      // As in Kubernetes, the start of a container completes although its pod is deleted: it has not failed.
       const run = () => services.runtime.startContainer({ containerId }, stopSignal);
       await withReason("RunContainerError", signal, run, containerId);
       return hasPruned ? undefined : { sandboxId: sandbox.id, containerId };
