@@ -114,7 +114,8 @@ export class ImageManager {
     const reference = parseImageReference(name);
     if ("error" in reference) {
       const quoted = goQuote(name);
-      const text = `Failed to apply default image tag ${quoted}: couldn't parse image name ${quoted}: ${reference.error}`;
+      const why = `couldn't parse image name ${quoted}: ${reference.error}`;
+      const text = `Failed to apply default image tag ${quoted}: ${why}`;
       record("Warning", "InspectFailed", text);
       throw new ImageError("InvalidImageName", text, RETRY_MS);
     }

@@ -109,7 +109,8 @@ t.test("computeNodeConditions() is not Ready without a network or a runtime", as
   ];
   t.equal(
     computeNodeConditions({ ...base, runtime: { status: { conditions } } })[3]?.message,
-    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized",
+    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
+      "message:cni plugin not initialized",
   );
   t.equal(
     computeNodeConditions({ ...base, runtime: undefined, isShuttingDown: true })[3]?.message,

@@ -226,7 +226,8 @@ t.test("probeHttp() and connectTcp() report connection errors in Go's texts", as
   );
   t.equal(
     (await probeHttp({ port: silent.port }, { ...options, timeoutMs: 200 })).output,
-    `Get "http://127.0.0.1:${silent.port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+    `Get "http://127.0.0.1:${silent.port}/": ` +
+      "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
   );
   for (const [code, text] of [
     ["ENOTFOUND", "no such host"],

@@ -134,7 +134,8 @@ function verifyNonRoot(input: ContainerConfigInput): void {
   }
   if (imageUser === undefined) {
     throw new Error(
-      `container has runAsNonRoot and image has non-numeric user (${image?.username}), cannot verify user is non-root ${where}`,
+      `container has runAsNonRoot and image has non-numeric user (${image?.username}), ` +
+        `cannot verify user is non-root ${where}`,
     );
   }
 }

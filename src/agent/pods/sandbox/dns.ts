@@ -57,7 +57,9 @@ export function makePodDns(pod: Pod, settings: DnsSettings): PodDns {
   if (searches.length < merged.searches.length) {
     warnings.push({
       reason: "DNSConfigForming",
-      message: `Search Line limits were exceeded, some search paths have been omitted, the applied search line is: ${searches.join(" ")}`,
+      message:
+        "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " +
+        searches.join(" "),
     });
   }
   return { config: { servers, searches, options: merged.options }, warnings };
