@@ -48,11 +48,15 @@ export function applyPendingReason({ memory }: Pick<PodContext, "memory">, name:
   memory.waitingReasons.set(name, pending.reason);
 }
 
-/** Records a BackOff event at once, and then at intervals. */
+/**
+ * Records a BackOff event at once, and then, as Kubernetes does with each sync of the pod, at intervals and when
+ * another container has started or ended.
+ */
 export function recordBackOff(pod: PodContext, spec: Container, role: ContainerRole): void {
   const { memory, services, observation } = pod;
-  const run = currentRunId(observation, spec.name);
-  if (!memory.backoff.shouldReport(backoffKey(spec), run)) return;
+  const others = observation.containers.filter(({ name, state }) => name !== spec.name && state !== "created");
+  const state = [currentRunId(observation, spec.name), ...others.map(({ id, state }) => `${id} ${state}`)].join();
+  if (!memory.backoff.shouldReport(backoffKey(spec), state)) return;
   const text = `Back-off restarting failed container ${spec.name} in pod ${podFullName(pod.pod)}`;
   services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
 }

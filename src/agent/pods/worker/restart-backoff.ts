@@ -38,7 +38,7 @@ export class RestartBackoff {
   /** The wait after each container's last run. */
   readonly #waits = new Map<string, Wait>();
   /** When each container's BackOff event was last recorded, on the monotonic clock. */
-  readonly #reported = new Map<string, { readonly run: string; readonly at: number }>();
+  readonly #reported = new Map<string, { readonly state: string; readonly at: number }>();
 
   constructor(clock: Pick<Clock, "now" | "monotonic">, delays: RestartDelays = defaultRestartDelays) {
     this.#clock = clock;
@@ -62,12 +62,12 @@ export class RestartBackoff {
     return wait;
   }
 
-  /** Whether to record a BackOff event after that run: at once and then at intervals, however often the pod syncs. */
-  shouldReport(key: string, run: string): boolean {
+  /** Whether to record a BackOff event in that state of the pod: at once and then at intervals. */
+  shouldReport(key: string, state: string): boolean {
     const last = this.#reported.get(key);
     const now = this.#clock.monotonic();
-    if (last !== undefined && last.run === run && now - last.at < reportIntervalMs) return false;
-    this.#reported.set(key, { run, at: now });
+    if (last !== undefined && last.state === state && now - last.at < reportIntervalMs) return false;
+    this.#reported.set(key, { state, at: now });
     return true;
   }
 
