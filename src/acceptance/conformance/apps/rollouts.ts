@@ -8,6 +8,8 @@ import { testScale, testStatus, waitReplicas, workloadOf } from "./workloads.ts"
 
 const podsOf = (at: TestNamespace, name: string): Promise<readonly Json[]> =>
   at.api.list(`${at.path("pods")}?labelSelector=app%3D${name}`);
+const REVISION = "deployment.kubernetes.io/revision";
+
 const setsOf = (at: TestNamespace, name: string): Promise<readonly Json[]> =>
   at.api.list(`${at.pathOf("apps/v1", "ReplicaSet")}?labelSelector=app%3D${name}`);
 const activePods = async (at: TestNamespace, name: string): Promise<readonly Json[]> =>
@@ -39,9 +41,12 @@ function waitRolledOut(at: TestNamespace, path: string, replicas: number): Promi
   );
 }
 
+/** The first replica set is adopted, and has a revision that no double represents. */
 async function rollUpdate(at: TestNamespace): Promise<void> {
   const object = workloadOf("Deployment", "rolled", 2);
   const path = at.pathOfObject(object);
+  const adopted = workloadOf("ReplicaSet", "rolled", 2);
+  await at.create({ ...adopted, metadata: { ...adopted.metadata, annotations: { [REVISION]: "9007199254740993" } } });
   await at.create(object);
   await waitRolledOut(at, path, 2);
   const before = await podsOf(at, "rolled");
@@ -52,7 +57,11 @@ async function rollUpdate(at: TestNamespace): Promise<void> {
     return before.every(({ metadata }) => !names.includes(metadata.name));
   });
   const sets = await setsOf(at, "rolled");
-  assert.deepEqual(sets.map(({ spec }) => spec.replicas).sort(), [0, 2]);
+  const sizes = sets.map(({ metadata, spec }) => [metadata.annotations[REVISION], spec.replicas]).sort();
+  assert.deepEqual(sizes, [
+    ["9007199254740993", 0],
+    ["9007199254740994", 2],
+  ]);
 }
 
 /** No pod of the new template exists while one of the old runs. */
