@@ -305,3 +305,25 @@ t.test("VolumeManager applies the first pod's fsGroup to a local volume, and non
       "The volume may not be shareable.",
   ]);
 });
+
+t.test("VolumeManager sets up a bounded number of volumes at a time, and reports all that fail in order", async (t) => {
+  let running = 0;
+  let most = 0;
+  const claim = async (_namespace: string, name: string) => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running--;
+    throw new Error(`no ${name}`);
+  };
+  const { volumes } = await managed({ claim, persistentVolume: async () => undefined });
+  const names = Array.from({ length: 200 }, (_, index) => `v${index}`);
+  const claims = names.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
+  const volumeMounts = names.map((name) => ({ name, mountPath: `/${name}` }));
+  const spec = { volumes: claims, containers: [{ name: "main", volumeMounts }] };
+  const error = await volumes.setUp({ ...pod, spec }, []).catch((thrown) => thrown);
+  t.same(
+    (error as MountError).volumes.map(({ name }) => name),
+    names,
+  );
+  t.ok(most > 1 && most <= 16, `${most} at a time`);
+});

@@ -76,6 +76,8 @@ const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
 
 function ignore(): void {}
 
+/** Each may have all keys of a ConfigMap in memory; drivers are called for as many at a time. */
+const VOLUMES_AT_ONCE = 16;
 /** Interval at which drivers publish again and expand volumes. */
 const DRIVER_REFRESH_MS = 60_000;
 
@@ -345,12 +347,17 @@ export class VolumeManager {
     work: (volume: Volume) => Promise<void>,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const all = await Promise.allSettled(volumes.map(work));
+    const waiting = volumes.entries();
+    const failed = new Map<number, FailedVolume>();
+    const workOn = async (): Promise<void> => {
+      for (const [index, volume] of waiting) {
+        if (signal?.aborted === true) return;
+        await work(volume).catch((error: unknown) => failed.set(index, toFailedVolume(volume.name, error)));
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(volumes.length, VOLUMES_AT_ONCE) }, workOn));
     signal?.throwIfAborted();
-    const failed = all.flatMap((each, index) =>
-      each.status === "rejected" ? [toFailedVolume(volumes[index]?.name ?? "", each.reason)] : [],
-    );
-    if (failed.length > 0) throw new MountError(failed);
+    if (failed.size > 0) throw new MountError([...failed].sort(([a], [b]) => a - b).map(([, each]) => each));
   }
 
   /** Secrets, tokens and downward API files are in memory, never on disk. */

@@ -14,6 +14,7 @@ import {
   type ServerContext,
   stallTimeout,
 } from "./exchange.ts";
+import { JoinedMessage } from "./joined-message.ts";
 import { Pipeline } from "./pipeline.ts";
 import { parseTarget } from "./request-target.ts";
 import { createLastResponse, mayUpgrade, switchProtocols } from "./upgrade.ts";
@@ -32,6 +33,7 @@ const REQUEST_LINE_BYTES_MAX = 8192;
 export function createHttp1Server(context: ServerContext, peerOf: (socket: Duplex) => Peer): Server {
   const { limits } = context;
   const server = createServer({
+    IncomingMessage: JoinedMessage,
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headerTimeoutMs,
     connectionsCheckingInterval: Math.max(100, Math.min(10_000, limits.headerTimeoutMs / 2)),
@@ -241,8 +243,8 @@ function rejectMalformed(error: ClientError, socket: Duplex): void {
 }
 
 function endWithResponse(socket: Duplex, statusLine: string, headers: string, body: string): void {
-  const head = `HTTP/1.1 ${statusLine}\r\nConnection: close\r\n${headers}\r\nContent-Length: ${Buffer.byteLength(body)}`;
-  socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
+  const lines = [`HTTP/1.1 ${statusLine}`, "Connection: close", headers, `Content-Length: ${Buffer.byteLength(body)}`];
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }
 
 const METHOD_NOT_ALLOWED = "the server does not allow this method on the requested resource";

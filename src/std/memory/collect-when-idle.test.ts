@@ -15,7 +15,8 @@ t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes
   let idle = 0;
   const onIdle = (): void => void idle++;
   const memory = () => ({ committed: 110, used: 100 });
-  using _tidying = collectGarbageWhenIdle({ clock, collect, trim, onIdle, cpuMs: () => cpu, memory });
+  const residentBytes = () => 0;
+  using _tidying = collectGarbageWhenIdle({ clock, collect, trim, onIdle, cpuMs: () => cpu, memory, residentBytes });
   cpu += 2_000;
   await clock.advance(10_000);
   t.equal(collections, 0, "it works");
@@ -43,7 +44,13 @@ t.test(
     let cpu = 0;
     let collections = 0;
     const memory = () => ({ committed: 110, used: 100 });
-    using _collecting = collectGarbageWhenIdle({ clock, collect: () => collections++, cpuMs: () => cpu, memory });
+    using _collecting = collectGarbageWhenIdle({
+      clock,
+      collect: () => collections++,
+      cpuMs: () => cpu,
+      memory,
+      residentBytes: () => 0,
+    });
     for (let check = 0; check < 360; check++) {
       cpu += check % 2 === 0 ? 150 : 250;
       await clock.advance(10_000);
@@ -63,7 +70,7 @@ t.test("collectGarbageWhenIdle() collects in a process in use that holds more me
     committed = afterwards;
   };
   const memory = () => ({ committed, used: 100 });
-  using _collecting = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu, memory });
+  using _collecting = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu, memory, residentBytes: () => 0 });
   const use = async (share: number, minutes = 1): Promise<number> => {
     collections = 0;
     for (let check = 0; check < minutes * 6; check++) {
@@ -91,7 +98,13 @@ t.test("collectGarbageWhenIdle() compacts a fragmented heap with the second coll
     const clock = new FakeClock();
     const found: string[] = [];
     const collect = (options?: { readonly flavor: string }) => found.push(options?.flavor ?? "regular");
-    using _idle = collectGarbageWhenIdle({ clock, collect, cpuMs: () => 0, memory: () => ({ committed, used: 100 }) });
+    using _idle = collectGarbageWhenIdle({
+      clock,
+      collect,
+      cpuMs: () => 0,
+      memory: () => ({ committed, used: 100 }),
+      residentBytes: () => 0,
+    });
     await clock.advance(60_000);
     t.same(found, flavors, String(committed));
   }
@@ -106,7 +119,7 @@ t.test("collectGarbageWhenIdle() compacts the heap once after each five seconds 
     cpu += 3_000;
   };
   const memory = () => ({ committed: 100, used: 100 });
-  using _idle = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu, memory });
+  using _idle = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu, memory, residentBytes: () => 0 });
   const work = async (...shares: readonly number[]): Promise<readonly string[]> => {
     found.length = 0;
     for (const share of [...shares, 0, 0, 0]) {
@@ -121,6 +134,46 @@ t.test("collectGarbageWhenIdle() compacts the heap once after each five seconds 
   t.same(await work(0.8, 0.8), ["regular", "last-resort"]);
   for (let round = 0; round < 360; round++) await work(0.015);
   t.notOk((await work(0.2)).includes("last-resort"), "nor does an idle process");
+});
+
+t.test("collectGarbageWhenIdle() collects when the resident memory of an idle process has grown", async (t) => {
+  const MIB = 2 ** 20;
+  const clock = new FakeClock();
+  let resident = 100 * MIB;
+  let cpu = 0;
+  let freed = 20 * MIB;
+  let collections = 0;
+  const collect = (): void => {
+    collections++;
+    resident -= freed;
+    freed = 0;
+  };
+  const memory = () => ({ committed: 110, used: 100 });
+  const residentBytes = () => resident;
+  using _idle = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu, memory, residentBytes });
+  const rest = async (minutes: number): Promise<number> => {
+    collections = 0;
+    for (let check = 0; check < minutes * 6; check++) await clock.advance(10_000);
+    return collections;
+  };
+  t.equal(await rest(2), 2, "after the start");
+  resident += 7 * MIB;
+  t.equal(await rest(5), 0, "a little");
+  // As the compaction of a store does: too little to be work.
+  cpu += 700;
+  resident += 30 * MIB;
+  freed = 35 * MIB;
+  t.equal(await rest(2), 2);
+  t.equal(resident, 82 * MIB);
+  resident += 10 * MIB;
+  freed = 10 * MIB;
+  t.equal(await rest(2), 2, "slowly, without any work");
+  let all = 0;
+  for (let minute = 0; minute < 60; minute++) {
+    resident += 10 * MIB;
+    all += await rest(1);
+  }
+  t.ok(all <= 14, `ever more rarely when it does not help: ${all} in an hour`);
 });
 
 t.test("collectGarbageWhenIdle() cancels its timer when disposed, and starts none without --expose-gc", (t) => {

@@ -14,6 +14,8 @@ export interface IdleCollectionOptions {
   /** CPU time of this process so far, in milliseconds. */
   readonly cpuMs?: () => number;
   readonly memory?: () => MemoryUse;
+  /** Bytes of this process in the machine's memory. */
+  readonly residentBytes?: () => number;
 }
 
 /** Moves the objects of all pages together, and drops code that is compiled again when it is needed. */
@@ -38,13 +40,21 @@ const IDLE_CPU_SHARE = 0.02;
 const BUSY_CPU_SHARE = 0.5;
 /** Committed memory above which a process in use collects, as a multiple of what was live after the last collection. */
 const COMMITTED_MAX = 1.5;
-/** The least time between two collections of a process in use; twice as long after each that did not help. */
+/**
+ * The least time between two collections of a process that is in use or has grown; twice as long after each that did
+ * not help.
+ */
 const IN_USE_INTERVAL_MS = 60_000;
 const IN_USE_INTERVAL_MAX_MS = 16 * IN_USE_INTERVAL_MS;
 /** CPU use above which an idle time is collected in any case. */
 const WORKING_CPU_SHARE = 0.1;
 /** The time between the collections of two idle times without such work between them. */
 const IDLE_INTERVAL_MS = 600_000;
+/**
+ * Growth of the resident memory since the last collection after which an idle process collects. Little work at a time,
+ * such as the compaction of the store's history every five minutes, leaves buffers outside of the heap.
+ */
+const GROWN_MIN_BYTES = 8 * 2 ** 20;
 /** The second one frees what was only reachable through finalizers of the first. */
 const COLLECTIONS = 2;
 /** Committed memory above which the second one compacts the heap, as a multiple of what is live. */
@@ -58,11 +68,12 @@ const COMPACTION: Compaction = { type: "major", execution: "sync", flavor: "last
 
 /**
  * Collects garbage twice, one check after the other, when the process has become idle: after work, every ten minutes,
- * or when it holds more memory than it needs. In the last case also, once a minute at most, while it is in use without
- * being busy. Until disposed.
+ * when it holds more memory than it needs, or when its resident memory has grown. When it holds more, once a minute at
+ * most, also while it is in use without being busy. Until disposed.
  */
 export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposable {
   const { clock, collect = globalThis.gc, onIdle, cpuMs = processCpuMs, memory = memoryUse } = options;
+  const { residentBytes = () => process.memoryUsage.rss() } = options;
   let { trim } = options;
   let before = cpuMs();
   let left = COLLECTIONS;
@@ -74,8 +85,13 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
   let live = 0;
   let collectedAt = clock.monotonic();
   let intervalMs = IN_USE_INTERVAL_MS;
+  /** Resident memory after the last collection. */
+  let rested = residentBytes();
+  let grownIntervalMs = IN_USE_INTERVAL_MS;
   const isOverCommitted = (): boolean => memory().committed > live * COMMITTED_MAX;
   const isFragmented = (): boolean => memory().committed > live * FRAGMENTED_MIN;
+  const isGrown = (): boolean =>
+    clock.monotonic() - collectedAt >= grownIntervalMs && residentBytes() - rested >= GROWN_MIN_BYTES;
   const check = (): void => {
     const spentMs = cpuMs() - before;
     const share = spentMs / CHECK_INTERVAL_MS;
@@ -83,14 +99,15 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
     if (!isIdle) {
       left = COLLECTIONS;
       workMs += spentMs;
-    }
+    } else if (left === 0 && isGrown()) left = COLLECTIONS;
     const isDue = share < BUSY_CPU_SHARE && clock.monotonic() - collectedAt >= intervalMs && isOverCommitted();
     if (share >= WORKING_CPU_SHARE) hasWorked = true;
     // A process whose CPU use is around the limit becomes idle every minute, and each time a collection costs as much.
     const isLongAgo = clock.monotonic() - collectedAt >= IDLE_INTERVAL_MS;
-    const isWorthwhile = hasWorked || isLongAgo || left < COLLECTIONS || isOverCommitted();
+    const isWorthwhile = hasWorked || isLongAgo || left < COLLECTIONS || isOverCommitted() || isGrown();
     if (isIdle ? left > 0 && isWorthwhile : isDue) {
       if (isIdle && left === COLLECTIONS) onIdle?.();
+      const grown = residentBytes() - rested;
       if (isIdle) left -= 1;
       if (isIdle) hasWorked = false;
       if (isIdle && left === 0 && (isFragmented() || workMs >= COMPACTION_WORK_MS)) {
@@ -101,6 +118,12 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
       trim ??= findMallocTrim() ?? (() => {});
       trim();
       live = memory().used;
+      const kept = residentBytes() - rested;
+      if (grown >= GROWN_MIN_BYTES) {
+        const hasHelped = kept < grown / 2;
+        grownIntervalMs = hasHelped ? IN_USE_INTERVAL_MS : Math.min(2 * grownIntervalMs, IN_USE_INTERVAL_MAX_MS);
+      }
+      rested += kept;
       collectedAt = clock.monotonic();
       intervalMs = isOverCommitted() ? Math.min(2 * intervalMs, IN_USE_INTERVAL_MAX_MS) : IN_USE_INTERVAL_MS;
     }
