@@ -2,7 +2,7 @@ import t from "tap";
 import { controllerRevisionKind } from "../../api/apps/controller-revision/kind.ts";
 import type { ControllerRevision } from "../../api/apps/controller-revision/schema.ts";
 import { daemonSetKind } from "../../api/apps/daemon-set/kind.ts";
-import type { DaemonSet, DaemonSetSpec } from "../../api/apps/daemon-set/schema.ts";
+import type { DaemonSet, DaemonSetSpec, DaemonSetStatus } from "../../api/apps/daemon-set/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node, Taint } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -348,6 +348,74 @@ for (const { title, revisions = [current], nodes = [], pods = [], options, write
     ];
     const found = await syncOnce(runDaemonSetController, owner, objects, { show, ...options });
     // Events are sent beside the other writes.
+    t.same([...found].sort(), [...writes].sort());
+  });
+}
+
+const synced = (counters: Partial<DaemonSetStatus>): DaemonSet => {
+  const none = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
+  return daemonSet({}, { status: { ...none, observedGeneration: 1, ...counters } });
+};
+const oneReady = { currentNumberScheduled: 1, desiredNumberScheduled: 1, numberReady: 1 };
+const oneUpToDate = synced({ ...oneReady, updatedNumberScheduled: 1, numberAvailable: 1 });
+const misplaced = synced({ numberMisscheduled: 1 });
+const onNode = [pod("p1", "n1")];
+
+const nodeCases: readonly (Pick<Case, "title" | "daemonSet" | "nodes" | "pods" | "writes"> & { changed: Node })[] = [
+  {
+    title: "a taint that keeps new pods away from a node with a pod starts no sync",
+    daemonSet: oneUpToDate,
+    nodes: [node("n1")],
+    pods: onNode,
+    changed: node("n1", [noSchedule]),
+    writes: [],
+  },
+  {
+    title: "a taint that evicts the pod of the node starts a sync",
+    daemonSet: oneUpToDate,
+    nodes: [node("n1")],
+    pods: onNode,
+    changed: node("n1", [noExecute]),
+    writes: ["delete pod p1", "event SuccessfulDelete Deleted pod: p1", "status 0,0,0,0"],
+  },
+  {
+    title: "a node that fits again and has a pod starts a sync while pods are misscheduled",
+    daemonSet: misplaced,
+    nodes: [node("n1", [noSchedule])],
+    pods: onNode,
+    changed: node("n1"),
+    writes: ["status 1,1,1,1"],
+  },
+  {
+    title: "a change of labels that leaves the node without a pod fit starts a sync",
+    daemonSet: synced({}),
+    nodes: [node("n1", [noSchedule])],
+    pods: [],
+    changed: node("n1", [], { changed: "yes" }),
+    writes: ["create pod on n1", "event SuccessfulCreate Created pod: ds-1", "status 1,0,0,0"],
+  },
+  {
+    title: "a taint of a node without a pod starts no sync",
+    daemonSet: synced({}),
+    nodes: [node("n1", [noSchedule])],
+    pods: [],
+    changed: node("n1", [noExecute]),
+    writes: [],
+  },
+];
+
+for (const { title, changed, nodes = [], pods = [], writes, ...one } of nodeCases) {
+  t.test(`${title} of the DaemonSet`, async (t) => {
+    const owner = objectsOf(daemonSetKind, one.daemonSet ?? daemonSet());
+    const objects = [
+      objectsOf(controllerRevisionKind, current),
+      objectsOf(nodeKind, ...nodes),
+      objectsOf(podKind, ...pods),
+    ];
+    const found = await syncOnce(runDaemonSetController, owner, objects, {
+      show,
+      changes: [objectsOf(nodeKind, changed)],
+    });
     t.same([...found].sort(), [...writes].sort());
   });
 }

@@ -174,16 +174,20 @@ class DaemonSetController implements Disposable {
     this.#add([owner]);
   }
 
+  /** As in Kubernetes, a taint that lets the pod of the node stay starts no sync. */
   #nodeChanged(node: Node, before: Node | undefined): void {
     if (before !== undefined && isSameForPods(before, node)) return;
     for (const daemonSet of this.#caches.daemonSets.list()) {
-      const after = fitNode(node, daemonSet);
-      const previous =
-        before === undefined ? { shouldRun: false, shouldContinue: after.shouldContinue } : fitNode(before, daemonSet);
-      if (after.shouldRun !== previous.shouldRun || after.shouldContinue !== previous.shouldContinue) {
-        this.#add([daemonSet]);
-      }
+      const { shouldRun, shouldContinue } = fitNode(node, daemonSet);
+      const isScheduled = this.#hasPodOn(daemonSet, node);
+      const isMisplaced = !shouldContinue || (daemonSet.status?.numberMisscheduled ?? 0) > 0;
+      if (isScheduled ? isMisplaced : shouldRun) this.#add([daemonSet]);
     }
+  }
+
+  #hasPodOn({ metadata }: DaemonSet, node: Node): boolean {
+    const pods = this.#caches.podsByOwner.owned(metadata?.uid ?? "");
+    return pods.some(({ spec }) => spec?.nodeName === node.metadata?.name);
   }
 
   async sync(key: string, signal: AbortSignal): Promise<void> {

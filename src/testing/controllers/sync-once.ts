@@ -28,6 +28,8 @@ export interface SyncOnceOptions {
   readonly fail?: (write: string) => void;
   /** Shows a write; by default the verb, the kind and the name, or `Reason message` of an event. */
   readonly show?: (write: Write) => string;
+  /** The informers deliver these objects after the first sync. */
+  readonly changes?: readonly KindObjects[];
   /** Passes this time after the first sync. */
   readonly advanceMs?: number;
 }
@@ -43,7 +45,7 @@ export async function syncOnce(
   run: RunController,
   owner: KindObjects,
   objects: readonly KindObjects[],
-  { fail, show = showWrite, advanceMs = 0 }: SyncOnceOptions = {},
+  { fail, show = showWrite, changes = [], advanceMs = 0 }: SyncOnceOptions = {},
 ): Promise<readonly string[]> {
   const writes: string[] = [];
   const clock = new FakeClock(START);
@@ -70,6 +72,8 @@ export async function syncOnce(
   informers.sync();
   await clock.advance(0);
   for (const object of owner.objects) informers.put(owner.kind, object);
+  await clock.advance(0);
+  for (const { kind, objects: each } of changes) for (const object of each) informers.put(kind, object);
   await clock.advance(0);
   if (advanceMs > 0) await clock.advance(advanceMs);
   await clock.advance(0);
