@@ -62,6 +62,24 @@ t.test("a run starts within a second of its time, in the time zone of the cron j
   t.equal(status?.lastScheduleTime, "2026-03-02T10:01:00Z");
 });
 
+for (const [title, first, next] of [
+  ["schedule", { schedule: "0 12 1 1 *" }, { schedule: "* * * * *" }],
+  ["time zone", { schedule: "*/5 * * * *" }, { schedule: "* * * * *", timeZone: "Asia/Tokyo" }],
+] as const) {
+  t.test(`a run that only the new ${title} would have had before its change does not start`, async (t) => {
+    const { client, clock } = await startCronJobController(t);
+    await createCronJob(client, first);
+    await passTime(clock, 3 * 60_000);
+    t.strictSame(await jobNames(client), []);
+    await client.patch(cronJobKind, { name: "cj", namespace }, "merge", { spec: next });
+    await passTime(clock, 20_000);
+    t.strictSame(await jobNames(client), []);
+    await passTime(clock, 11_000);
+    t.strictSame(await jobNames(client), [`cj-${minute + 4}`]);
+    t.strictSame(await reasons(client), ["SuccessfulCreate"]);
+  });
+}
+
 t.test("Replace deletes the job that runs", async (t) => {
   const { client, clock } = await startCronJobController(t);
   await createCronJob(client, { concurrencyPolicy: "Replace" });

@@ -14,7 +14,7 @@ import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 import { controllerOf, keyOf, splitKey } from "../workload/object-keys.ts";
 import { OwnedObjects } from "../workload/owned-objects.ts";
-import { syncCronJob } from "./cron-job-sync.ts";
+import { syncCronJob, untilNextRunOf } from "./cron-job-sync.ts";
 
 const BACKOFF = { initialMs: 5, maxMs: 1_000_000, jitter: 0 };
 /** How often the time of day is compared with the monotonic clock, and by how much they may differ. */
@@ -56,6 +56,15 @@ export async function runCronJobController(deps: ControllerDeps): Promise<void> 
   }
 
   const add = (cronJob: CronJob): void => queue.add(keyOf(cronJob));
+  /** A run that another schedule would have had before is not missed: the sync waits for the next one. */
+  const changed = (cronJob: CronJob, before: CronJob | undefined): void => {
+    const hasNewSchedule =
+      before !== undefined &&
+      (before.spec?.schedule !== cronJob.spec?.schedule || before.spec?.timeZone !== cronJob.spec?.timeZone);
+    const next = hasNewSchedule ? untilNextRunOf(cronJob, clock.now()) : undefined;
+    if (next === undefined) add(cronJob);
+    else if (next !== Infinity) runs.set(keyOf(cronJob), next);
+  };
   const addOwner = (job: Job): void => {
     const controller = controllerOf(job);
     if (controller?.kind !== cronJobKind.kind) return;
@@ -65,7 +74,7 @@ export async function runCronJobController(deps: ControllerDeps): Promise<void> 
 
   await waitForCacheSync([cronJobs, jobs], signal);
   using subscriptions = new DisposableStack();
-  subscriptions.defer(cronJobs.subscribe({ put: add, delete: add }));
+  subscriptions.defer(cronJobs.subscribe({ put: changed, delete: add }));
   subscriptions.defer(
     jobs.subscribe({
       put: (job, before) => {

@@ -199,7 +199,7 @@ async function startDueRun(sync: CronJobSync, deps: CronJobSyncDeps): Promise<nu
     }
   } catch (error) {
     if (!(error instanceof NoRunError)) throw error;
-    const message = `invalid schedule schedule: ${spec.schedule} : ${error.message}`;
+    const message = `invalid schedule: ${spec.schedule} : ${error.message}`;
     recorder.record(about, "Warning", "InvalidSchedule", message);
     return undefined;
   }
@@ -225,7 +225,24 @@ function readSchedule({ cronJob, spec }: CronJobSync, recorder: EventRecorder): 
   }
 }
 
-function runTimes({ cronJob, spec, lastScheduleTime }: CronJobSync, schedule: CronSchedule, now: number): RunTimes {
+/** Milliseconds until the next run of the schedule as it is now; undefined if it has none. */
+export function untilNextRunOf(cronJob: CronJob, now: number): number | undefined {
+  const { spec, status } = cronJob;
+  if (spec === undefined || (spec.timeZone !== undefined && !isTimeZone(spec.timeZone))) return undefined;
+  try {
+    const times = { cronJob, spec, lastScheduleTime: status?.lastScheduleTime };
+    return untilNextRun(runTimes(times, parseCronSchedule(spec.schedule), now));
+  } catch (error) {
+    if (error instanceof CronError) return undefined;
+    throw error;
+  }
+}
+
+function runTimes(
+  { cronJob, spec, lastScheduleTime }: Pick<CronJobSync, "cronJob" | "spec" | "lastScheduleTime">,
+  schedule: CronSchedule,
+  now: number,
+): RunTimes {
   const since = lastScheduleTime ?? cronJob.metadata?.creationTimestamp;
   return {
     schedule,
