@@ -92,10 +92,11 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
       recorder.record(about, "Warning", "UnmanagedPods", message);
     }
     const now = clock.now();
-    const { namespace, name } = budget.metadata ?? {};
+    const { namespace } = budget.metadata ?? {};
     const disrupted = disruptedPodsOf(budget, selected, now);
     for (const pod of disrupted.expired) {
-      const message = `Pod was expected by PDB ${namespace}/${name} to be deleted but it wasn't`;
+      // Kubernetes' text has the namespace in place of the name too.
+      const message = `Pod was expected by PDB ${namespace}/${namespace} to be deleted but it wasn't`;
       recorder.record(objectReference(pod), "Warning", "NotDeleted", message);
     }
     const status = calculateBudgetStatus(budget, selected, expected, disrupted.pods, now);
