@@ -169,6 +169,8 @@ class MirroringController {
         if (first !== undefined) changes.delete.push(first);
       } else if (first === undefined) changes.create.push(newMirror(endpoints, group));
       else if (!matches(first, endpoints, group)) changes.update.push(newMirror(endpoints, group, first));
+      // So that its deletion by another client is noticed, also after a restart.
+      else this.#tracker.trackUnchanged(first);
     }
     for (const unwanted of existing.values()) changes.delete.push(...unwanted);
     return { changes: recycle(changes), skipped };
@@ -315,7 +317,15 @@ function matches(slice: EndpointSlice, endpoints: Endpoints, { endpoints: wanted
       return found !== undefined && isSameEndpoint(found, endpoint);
     }) &&
     deepEqual(labels, endpoints.metadata?.labels ?? {}) &&
-    deepEqual(slice.metadata?.annotations ?? {}, annotationsOf(endpoints))
+    deepEqual(slice.metadata?.annotations ?? {}, annotationsOf(endpoints)) &&
+    !isOfReplaced(slice, endpoints)
+  );
+}
+
+/** The garbage collector would delete the slice of Endpoints that were deleted and created again. */
+function isOfReplaced({ metadata }: EndpointSlice, { metadata: owner }: Endpoints): boolean {
+  return (metadata?.ownerReferences ?? []).some(
+    ({ kind, name, uid }) => kind === "Endpoints" && name === owner?.name && uid !== owner?.uid,
   );
 }
 

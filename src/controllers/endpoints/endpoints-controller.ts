@@ -11,6 +11,7 @@ import type { Informer } from "../../client/informer/informer.ts";
 import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
+import { formatIp, parseIp } from "../../std/net/ip.ts";
 import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue, RATE_LIMITER } from "../controller-queue.ts";
@@ -194,11 +195,12 @@ function toSubsetPorts(resolved: readonly ResolvedPort[]): readonly EndpointPort
 
 function addressOf(service: Service, pod: Pod): EndpointAddress | undefined {
   const [family] = addressTypesOf(service);
-  const ip = addressesOf(pod).find((address) => address.includes(":") === (family === "IPv6"));
-  if (ip === undefined) return undefined;
+  const found = addressesOf(pod).map(parseIp);
+  const address = found.find((one) => one?.family === family);
+  if (address === undefined) return undefined;
   const { name, namespace, uid } = pod.metadata ?? {};
   return {
-    ip,
+    ip: formatIp(address),
     ...(hasServiceHostname(pod, service) ? { hostname: pod.spec?.hostname } : {}),
     nodeName: pod.spec?.nodeName ?? "",
     targetRef: { kind: "Pod", namespace, name, uid },

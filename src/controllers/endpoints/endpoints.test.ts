@@ -302,6 +302,57 @@ t.test("a failed write is retried, and an event says so", async (t) => {
   );
 });
 
+t.test("the slice of Endpoints that were created again gets them as its owner", async (t) => {
+  const owner = { apiVersion: "v1", kind: "Endpoints", name: "web", controller: true, blockOwnerDeletion: true };
+  const labels = {
+    "kubernetes.io/service-name": "web",
+    "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io",
+  };
+  const slice = (uid: string): EndpointSlice => ({
+    metadata: { name: "web-1", namespace, uid: "s", labels, ownerReferences: [{ ...owner, uid }] },
+    addressType: "IPv4",
+    endpoints: [{ addresses: ["1.2.3.4"], conditions: { ready: true } }],
+    ports: [{ name: "", port: 80, protocol: "TCP" }],
+  });
+  const mirrored = objectsOf(endpointsKind, {
+    metadata: { name: "web", namespace, uid: "now" },
+    subsets: [{ addresses: [{ ip: "1.2.3.4" }], ports: [{ port: 80, protocol: "TCP" }] }],
+  });
+  const service = objectsOf(serviceKind, { metadata: { name: "web", namespace, uid: "w" }, spec: { ports } });
+  for (const [uid, writes] of [
+    ["before", ["update endpointslice web-1"]],
+    ["now", []],
+  ] as const) {
+    const objects = [service, objectsOf(endpointSliceKind, slice(uid))];
+    t.same(await syncOnce(runEndpointSliceMirroringController, mirrored, objects), writes);
+  }
+});
+
+t.test("a mirrored slice that the controller found at its start is restored after its deletion", async (t) => {
+  const cluster = await start(t);
+  const subsets = [{ addresses: [{ ip: "1.2.3.4" }], ports: [{ port: 80 }] }];
+  await createService(cluster, { ports });
+  await cluster.client.create(endpointsKind, { metadata: { name: "web", namespace }, subsets });
+  await cluster.pass();
+  const [slice] = (await cluster.client.list(endpointSliceKind, { namespace })).items;
+  await t.test("by a controller that starts later", async (t) => {
+    const restarted = await start(t, 0);
+    await createService(restarted, { ports });
+    const { metadata } = await restarted.client.create(endpointsKind, { metadata: { name: "web", namespace }, subsets });
+    const [reference] = slice?.metadata?.ownerReferences ?? [];
+    const ownerReferences = [{ ...reference!, uid: metadata?.uid ?? "" }];
+    const { name, labels } = slice?.metadata ?? {};
+    await restarted.client.create(endpointSliceKind, { ...slice!, metadata: { name, namespace, labels, ownerReferences } });
+    startController(t, runEndpointSliceMirroringController, restarted.client, restarted.clock);
+    await restarted.pass(500);
+    const wanted = await slicesOf(restarted);
+    t.equal(wanted.length, 1);
+    await restarted.client.delete(endpointSliceKind, { name: name ?? "", namespace });
+    await restarted.pass(500);
+    t.same(await slicesOf(restarted), wanted);
+  });
+});
+
 t.test("topology-mode Auto allocates endpoints to zones by their CPUs, and reports when it cannot", async (t) => {
   const cluster = await start(t);
   const annotate = (mode: string | null) => ({

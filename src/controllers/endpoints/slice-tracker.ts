@@ -37,6 +37,10 @@ export class SliceTracker {
     this.#expect(slice, slice.metadata?.generation ?? 0);
   }
 
+  trackUnchanged(slice: EndpointSlice): void {
+    if (this.#expected(slice) === undefined) this.written(slice);
+  }
+
   expectDeletion(slice: EndpointSlice): void {
     this.#expect(slice, "deletion");
   }

@@ -39,6 +39,8 @@ export class TopologyHints {
   #ratios: ReadonlyMap<string, number> | undefined;
   /** By service and address type: endpoints by zone. */
   readonly #allocated = new Map<string, ReadonlyMap<string, number>>();
+  /** Services whose last address type got hints: an event says when that changes. */
+  readonly #hinted = new Set<string>();
   readonly #allowsSame: boolean;
 
   /** `allowsSame`: the gate PreferSameTrafficDistribution. */
@@ -57,6 +59,7 @@ export class TopologyHints {
   }
 
   deleteService(key: string): void {
+    this.#hinted.delete(key);
     for (const type of ["IPv4", "IPv6"]) this.#allocated.delete(`${key}/${type}`);
   }
 
@@ -65,28 +68,26 @@ export class TopologyHints {
     const key = keyOf(service);
     const entry = `${key}/${type}`;
     if (!usesTopology(service)) {
-      const had = this.#allocated.delete(entry);
+      const had = this.#hinted.delete(key);
+      this.#allocated.delete(entry);
       const distribution = service.spec?.trafficDistribution;
       const isSame = this.#allowsSame && (distribution === "PreferSameZone" || distribution === "PreferSameNode");
       if (distribution === "PreferClose" || isSame) preferOwnZones(drafts, isSame && distribution === "PreferSameNode");
       else removeHints(drafts);
       return had ? [disabled("Topology Aware Hints has been disabled", type)] : [];
     }
-    const had = this.#hasHints(key);
     const counts = this.#allocate(drafts);
     if (typeof counts === "string") {
+      this.#hinted.delete(key);
       this.#allocated.delete(entry);
       removeHints(drafts);
       return [disabled(counts, type)];
     }
     this.#allocated.set(entry, counts);
-    if (had) return [];
+    if (this.#hinted.has(key)) return [];
+    this.#hinted.add(key);
     const message = `Topology Aware Hints has been enabled, addressType: ${type}`;
     return [{ type: "Normal", reason: "TopologyAwareHintsEnabled", message }];
-  }
-
-  #hasHints(key: string): boolean {
-    return this.#allocated.has(`${key}/IPv4`) || this.#allocated.has(`${key}/IPv6`);
   }
 
   /** Returns the number of endpoints of each zone, or why there are no hints. */

@@ -1,4 +1,5 @@
 import t from "tap";
+import type { Node } from "../../api/core/node/schema.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import type { SliceDrafts } from "./slice-draft.ts";
@@ -24,4 +25,26 @@ t.test("PreferSameTrafficDistribution decides whether endpoints get hints for no
   t.strictSame(hintsOf(true, "PreferClose"), { forZones });
   t.equal(hintsOf(false, "PreferSameNode"), undefined);
   t.strictSame(hintsOf(false, "PreferClose"), { forZones });
+});
+
+t.test("the events about topology are of the service, whichever of its address types changes first", async (t) => {
+  const node = (name: string, zone: string): Node => ({
+    metadata: { name, labels: { "topology.kubernetes.io/zone": zone } },
+    status: { allocatable: { cpu: "1" }, conditions: [{ type: "Ready", status: "True" }] },
+  });
+  const hints = new TopologyHints();
+  hints.setNodes([node("n1", "za"), node("n2", "zb")]);
+  const both = [endpoint, { ...endpoint, zone: "zb", nodeName: "n2" }];
+  const assign = (mode: string | undefined, type: "IPv4" | "IPv6", endpoints: readonly Endpoint[]) => {
+    const annotations = mode === undefined ? {} : { "service.kubernetes.io/topology-mode": mode };
+    const drafts: SliceDrafts = { create: [], update: [], unchanged: [{ addressType: type, endpoints: [...endpoints] }] };
+    const found = hints.assign({ metadata: { name: "web", namespace: "default", annotations } }, type, drafts);
+    return found.map(({ reason, message }) => `${reason} ${message.replace(/.* /, "")}`);
+  };
+  t.same(assign("Auto", "IPv4", both), ["TopologyAwareHintsEnabled IPv4"]);
+  t.same(assign("Auto", "IPv6", both), []);
+  t.same(assign("Auto", "IPv6", [endpoint]), ["TopologyAwareHintsDisabled IPv6"]);
+  t.same(assign("Auto", "IPv4", both), ["TopologyAwareHintsEnabled IPv4"]);
+  t.same(assign(undefined, "IPv4", both), ["TopologyAwareHintsDisabled IPv4"]);
+  t.same(assign(undefined, "IPv6", both), []);
 });
