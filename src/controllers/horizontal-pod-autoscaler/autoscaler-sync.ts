@@ -332,7 +332,12 @@ class AutoscalerSync {
       currentMetrics: currentMetrics ?? [],
     });
     if (status !== undefined && deepEqual(normalize(next), normalize(status as Partial<typeof next>))) return;
-    await client.updateStatus(horizontalPodAutoscalerKind, { ...this.#autoscaler, status: next }, signal);
+    try {
+      await client.updateStatus(horizontalPodAutoscalerKind, { ...this.#autoscaler, status: next }, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#record("Warning", "FailedUpdateStatus", messageOf(error));
+      throw error;
+    }
   }
 }
 

@@ -227,13 +227,9 @@ function podUsage({ containers }: PodMetrics, resource: string): number | undefi
   return usages.reduce((sum: number, usage) => sum + milli(usage ?? "0"), 0);
 }
 
-function containerUsage({ metadata, containers }: PodMetrics, resource: string, name: string): number | undefined {
-  const container = containers.find((each) => each.name === name);
-  if (container === undefined) {
-    const pod = `${metadata?.namespace}/${metadata?.name}`;
-    throw new Error(`failed to get container metrics: container ${name} not present in metrics for pod ${pod}`);
-  }
-  const usage = container.usage[resource];
+/** Undefined if the container lacks the resource, or the pod has no such container. */
+function containerUsage({ containers }: PodMetrics, resource: string, name: string): number | undefined {
+  const usage = containers.find((each) => each.name === name)?.usage[resource];
   return usage === undefined ? undefined : milli(usage);
 }
 
