@@ -13,6 +13,7 @@ import { createSharedInformers } from "../../client/informer/shared-informers.ts
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { startInMemoryCluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { objectsOf, syncOnce } from "../../testing/controllers/sync-once.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { passTime } from "../../testing/std/pass-time.ts";
 import { defaultControllerOptions } from "../controller-options.ts";
@@ -237,6 +238,28 @@ t.test("a job whose deadline passes while no controller runs fails afterwards", 
   t.match(status?.conditions?.[0], { type: "FailureTarget", reason: "DeadlineExceeded" });
   t.ok((await podsOf(client)).every(({ metadata }) => metadata?.deletionTimestamp !== undefined));
 });
+
+const OWNERS = [
+  ["a job that is gone", { apiVersion: "batch/v1", kind: "Job" }, true],
+  ["a job of another API", { apiVersion: "batch.example.com/v1", kind: "Job" }, false],
+  ["another controller", { apiVersion: "apps/v1", kind: "ReplicaSet" }, false],
+] as const;
+for (const [title, owner, isReleased] of OWNERS) {
+  t.test(`a deleted pod of ${title} ${isReleased ? "loses" : "keeps"} the finalizer of jobs`, async (t) => {
+    const pod: Pod = {
+      metadata: {
+        name: "p",
+        namespace,
+        uid: "p",
+        deletionTimestamp: "2026-01-01T00:00:00Z",
+        finalizers: ["batch.kubernetes.io/job-tracking"],
+        ownerReferences: [{ ...owner, name: "gone", uid: "gone", controller: true }],
+      },
+    };
+    const found = await syncOnce(runJobController, objectsOf(podKind, pod), [objectsOf(jobKind)]);
+    t.same(found, isReleased ? ["patch pod p"] : []);
+  });
+}
 
 t.test("a job of another controller is left alone", async (t) => {
   const { client, clock } = await startCluster(t, ["job"]);

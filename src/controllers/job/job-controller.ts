@@ -32,6 +32,7 @@ import { REMOVE_FINALIZER } from "./manage-pods.ts";
 import type { BackoffRecord } from "./pod-backoff.ts";
 import { hasTrackingFinalizer, TRACKING_FINALIZER } from "./pod-failures.ts";
 
+const JOB_API_VERSION = "batch/v1";
 const CONTROLLER_NAME = "kubernetes.io/job-controller";
 const BACKOFF = { initialMs: 1000, maxMs: 60_000, jitter: 0 };
 
@@ -136,8 +137,7 @@ class JobController {
     const job = this.#jobOf(pod);
     const isTracked = hasTrackingFinalizer(pod);
     if (job === undefined || isJobFinished(job)) {
-      const mayBeOurs = controllerOf(pod) === undefined || controllerOf(pod)?.kind === jobKind.kind;
-      if (isTracked && mayBeOurs) this.queues?.orphans.add(keyOf(pod));
+      if (isTracked) this.queues?.orphans.add(keyOf(pod));
       return;
     }
     this.#expectations.deletionObserved(keyOf(job), keyOf(pod));
@@ -257,6 +257,10 @@ class JobController {
     const { namespace, name } = splitKey(key);
     const pod = this.#caches.pods.get(name, namespace);
     if (pod === undefined || !hasTrackingFinalizer(pod)) return;
+    const controller = controllerOf(pod);
+    const isOfJob = controller?.kind === jobKind.kind && controller.apiVersion === JOB_API_VERSION;
+    // The finalizer of a pod that another controller has adopted is that controller's.
+    if (controller !== undefined && !isOfJob) return;
     const job = this.#jobOf(pod);
     if (job !== undefined && (isManagedElsewhere(job) || !isJobFinished(job))) return;
     try {

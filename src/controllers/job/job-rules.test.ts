@@ -1,5 +1,6 @@
 import t from "tap";
 import type { Job, PodFailurePolicyRule } from "../../api/batch/job/schema.ts";
+import type { ContainerStatus } from "../../api/core/container/status.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { addIndexes, countShared, firstMissing, formatIndexes, hasIndex, readIndexes } from "./completion-indexes.ts";
 import { backoffRemaining, NO_FAILURES, nextBackoffRecord } from "./pod-backoff.ts";
@@ -134,6 +135,40 @@ t.test("the end of a pod is that of its containers, else of its readiness, else 
   t.equal(finishTimeOf({ metadata: deleted }), Date.parse(at(10)));
   t.equal(finishTimeOf({ metadata: { creationTimestamp: at(1) } }), Date.parse(at(1)));
 });
+
+const status = (name: string, end: number | undefined): ContainerStatus => ({
+  name,
+  image: "i",
+  imageID: "",
+  ready: false,
+  restartCount: 0,
+  state: end === undefined ? { running: {} } : { terminated: { exitCode: 0, finishedAt: at(end) } },
+});
+const RUNS = undefined;
+const ends: readonly (readonly [containers: readonly (number | undefined)[], sidecar: number | undefined, end: number])[] =
+  [
+    [[5, 7], 6, 7],
+    [[5, 7], 9, 9],
+    [[5, RUNS], 9, 9],
+    [[5, 7], RUNS, 3],
+    [[5, RUNS], RUNS, 3],
+    [[], 9, 9],
+  ];
+for (const [containers, sidecar, end] of ends) {
+  const title = `containers that ended at ${containers.join()} and a sidecar that ended at ${sidecar}: ${end}`;
+  t.test(`the end of a pod with ${title}`, async (t) => {
+    const container = (name: string) => ({ name, image: "i" });
+    const pod: Pod = {
+      spec: { containers: [], initContainers: [container("init"), { ...container("side"), restartPolicy: "Always" }] },
+      status: {
+        ...ended(3).status,
+        containerStatuses: containers.map((second, index) => status(`c${index}`, second)),
+        initContainerStatuses: [status("init", 50), status("side", sidecar)],
+      },
+    };
+    t.equal(finishTimeOf(pod), Date.parse(at(end)));
+  });
+}
 
 t.test("the delay doubles with each failure up to ten minutes, and starts again after a success", async (t) => {
   let record = nextBackoffRecord(NO_FAILURES, [], [ended(5)]);

@@ -1,5 +1,6 @@
 /** Failed pods of jobs: the pod failure policy, and the times of failures. */
 import type { Job, PodFailurePolicyRule } from "../../api/batch/job/schema.ts";
+import type { ContainerStatus } from "../../api/core/container/status.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 
 export const TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking";
@@ -68,17 +69,33 @@ function matchRule({ onExitCodes, onPodConditions = [] }: PodFailurePolicyRule, 
 }
 
 /**
- * When the pod finished, in milliseconds since 1970: the end of its last container, else when it became unready, else
- * the beginning of its deletion.
+ * When the pod finished, in milliseconds since 1970: the end of its last container or sidecar, else when it became
+ * unready, else the beginning of its deletion.
  */
-export function finishTimeOf({ metadata, status }: Pod): number {
-  const ends = (status?.containerStatuses ?? []).map(({ state }) => state?.terminated?.finishedAt);
-  if (ends.length > 0 && ends.every((end) => end !== undefined)) return Math.max(...ends.map(parseTime));
+export function finishTimeOf(pod: Pod): number {
+  const { metadata, status } = pod;
+  // As in Kubernetes, sidecars that have ended suffice while containers run.
+  const ended = lastEnd(sidecarStatuses(pod), lastEnd(status?.containerStatuses ?? [], undefined));
+  if (ended !== undefined) return ended;
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   if (ready?.status === "False" && ready.lastTransitionTime !== undefined) return parseTime(ready.lastTransitionTime);
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, creationTimestamp } = metadata ?? {};
   if (deletionTimestamp !== undefined) return parseTime(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
   return parseTime(creationTimestamp);
+}
+
+function sidecarStatuses({ spec, status }: Pod): readonly ContainerStatus[] {
+  const sidecars = (spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+  const names = new Set(sidecars.map(({ name }) => name));
+  return (status?.initContainerStatuses ?? []).filter(({ name }) => names.has(name));
+}
+
+/** The last end of these containers and the earlier one; undefined while one of them runs. */
+function lastEnd(statuses: readonly ContainerStatus[], earlier: number | undefined): number | undefined {
+  const ends = statuses.map(({ state }) => state?.terminated?.finishedAt);
+  if (ends.includes(undefined)) return undefined;
+  const times = [...ends.map(parseTime), ...(earlier === undefined ? [] : [earlier])];
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
 function parseTime(text: string | undefined): number {
