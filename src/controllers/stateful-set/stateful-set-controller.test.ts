@@ -483,12 +483,14 @@ const rollingUpdates = [
   ["those above the partition", { maxUnavailable: 3, partition: 4 }, "", "db-4"],
   ["unavailable pods count, wherever they are", { maxUnavailable: 3 }, "db-0", "db-4 db-3"],
   ["none when all are used up", { maxUnavailable: 1 }, "db-0", ""],
+  ["a ready pod that is not available yet does not count", { maxUnavailable: 1 }, "", "db-4", 3600],
 ] as const;
-for (const [title, rollingUpdate, unready, deleted] of rollingUpdates) {
+for (const [title, rollingUpdate, unready, deleted, minReadySeconds = 0] of rollingUpdates) {
   t.test(`with the gate MaxUnavailableStatefulSet, of outdated pods are deleted: ${title}`, async (t) => {
     const found = set({
       replicas: 5,
       podManagementPolicy: "Parallel",
+      minReadySeconds,
       updateStrategy: { type: "RollingUpdate", rollingUpdate },
     });
     const pods = [0, 1, 2, 3, 4].map((index) => `db-${index}`);

@@ -223,7 +223,7 @@ async function updateSeveral(context: SyncContext, replicas: readonly Pod[], onD
   const { partition = 0, maxUnavailable = 1 } = set.spec?.updateStrategy?.rollingUpdate ?? {};
   // A small percentage is none: the update could not proceed.
   const limit = Math.max(1, scaledValue(maxUnavailable, replicasOf(set), Math.floor));
-  let left = limit - replicas.filter((pod) => !isHealthy(pod) || !isAvailable(context, pod)).length;
+  let left = limit - replicas.filter((pod) => !isHealthy(pod)).length;
   for (const pod of replicas.slice(partition).reverse()) {
     if (left <= 0) return;
     if (revisionOf(pod) === nameOfRevision(revisions.update) || isTerminating(pod)) continue;
