@@ -158,12 +158,12 @@ function claimStatus(
   phase: "Pending" | "Bound" | "Lost",
   volume: PersistentVolume | undefined,
 ): PersistentVolumeClaimStatus {
-  if (volume === undefined) {
-    const { accessModes: _modes, capacity: _capacity, ...rest } = status;
-    return { ...rest, phase };
-  }
-  const { accessModes, capacity } = volume.spec ?? {};
-  const next = { ...status, phase, accessModes };
+  const { accessModes: _modes, capacity: _capacity, currentVolumeAttributesClassName, ...rest } = status;
+  if (volume === undefined) return { ...rest, phase };
+  const { accessModes, capacity, volumeAttributesClassName } = volume.spec ?? {};
+  const isNewlyBound = status.phase === "Pending" && phase === "Bound";
+  const attributesClass = isNewlyBound ? volumeAttributesClassName : currentVolumeAttributesClassName;
+  const next = { ...status, phase, accessModes, currentVolumeAttributesClassName: attributesClass };
   // While the claim is bound, a smaller capacity means that the file system has not been expanded yet.
   if (status.phase === phase) return next;
   const before = volume.metadata?.annotations?.[PRE_RESIZE_CAPACITY];

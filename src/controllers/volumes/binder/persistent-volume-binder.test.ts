@@ -76,7 +76,8 @@ function show({ verb, kind, object }: Write): string {
   }
   const { metadata, status, spec } = object as PersistentVolume & PersistentVolumeClaim;
   const what = `${verb} ${metadata?.name}`;
-  if (verb === "status") return `${what} ${status?.phase}`;
+  if (verb === "status")
+    return [what, status?.phase, status?.currentVolumeAttributesClassName].filter((part) => part !== undefined).join(" ");
   if (verb === "delete") return what;
   const bound = spec?.claimRef === undefined ? (spec?.volumeName ?? "") : `of ${spec.claimRef.uid ?? "no uid"}`;
   return `${what} ${bound} ${Object.keys(metadata?.annotations ?? {})
@@ -216,6 +217,27 @@ const cases: readonly Case[] = [
     writes: ["status a Bound", "update claim a bind-completed,bound-by-controller", "status claim Bound"],
   },
   {
+    title: "a claim that this controller bound to the volume of another claim",
+    claim: claim({ volumeName: "a" }, { annotations: BY_CONTROLLER }),
+    volumes: [volume("a", { claimRef: reference("other") }, "Bound")],
+    writes: ['Warning FailedBinding: volume "a" already bound to a different claim.'],
+  },
+  {
+    title: "a claim gets a volume of its own class of attributes only, which its status shows",
+    claim: claim({ volumeAttributesClassName: "gold" }),
+    volumes: [
+      volume("a", {}, "Available"),
+      volume("b", { volumeAttributesClassName: "silver" }, "Available"),
+      volume("c", { volumeAttributesClassName: "gold" }, "Available"),
+    ],
+    writes: [
+      "update c of c bound-by-controller",
+      "status c Bound",
+      "update claim c bind-completed,bound-by-controller",
+      "status claim Bound gold",
+    ],
+  },
+  {
     title: "a claim without a class gets the default class",
     claim: claim({ storageClassName: undefined }),
     others: [
@@ -273,18 +295,32 @@ const cases: readonly Case[] = [
     writes: ["status a Released"],
   },
   {
-    title: "a volume that nothing can delete",
+    title: "a volume of a CSI driver without a provisioner stays released: an administrator deletes it",
     synced: volume("a", { claimRef: reference("gone"), persistentVolumeReclaimPolicy: "Delete" }, "Released"),
+    writes: [],
+  },
+  {
+    title: "a local volume cannot be deleted",
+    synced: volume(
+      "a",
+      { claimRef: reference("gone"), persistentVolumeReclaimPolicy: "Delete", csi: undefined, local: { path: "/x" } },
+      "Released",
+    ),
     writes: [
       "status a Failed",
       'Warning VolumeFailedDelete: error getting deleter volume plugin for volume "a": no volume plugin matched',
     ],
   },
   {
-    title: "a local volume is not deleted either",
+    title: "an NFS volume cannot be deleted",
     synced: volume(
       "a",
-      { claimRef: reference("gone"), persistentVolumeReclaimPolicy: "Delete", csi: undefined, local: { path: "/x" } },
+      {
+        claimRef: reference("gone"),
+        persistentVolumeReclaimPolicy: "Delete",
+        csi: undefined,
+        nfs: { server: "s", path: "/x" },
+      },
       "Released",
     ),
     writes: [

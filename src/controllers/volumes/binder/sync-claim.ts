@@ -5,7 +5,7 @@ import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { StorageClass } from "../../../api/storage/storage-class/schema.ts";
 import type { Informer } from "../../../client/informer/informer.ts";
-import { objectReference } from "../../workload/object-keys.ts";
+import { keyOf, objectReference } from "../../workload/object-keys.ts";
 import { csiDriverOf } from "../csi-migration.ts";
 import {
   BETA_STORAGE_PROVISIONER,
@@ -163,6 +163,7 @@ async function syncClaimOfVolume(
   const problem = explainConflict(volume, claim);
   if (problem === undefined) return await bindings.bind(volume, claim, signal);
   record(deps, claim, problem);
+  if (volume.spec?.claimRef !== undefined) rejectOwnBinding(volume, claim);
   await bindings.setClaimPhase(claim, "Pending", {}, signal);
 }
 
@@ -174,17 +175,18 @@ function explainConflict(volume: PersistentVolume, claim: PersistentVolumeClaim)
     return mismatch === undefined ? undefined : { type: "Warning", reason: "VolumeMismatch", message };
   }
   if (isBoundToClaim(volume, claim)) return undefined;
-  const { namespace, name } = volume.spec.claimRef;
-  if (claim.metadata?.annotations?.[BOUND_BY_CONTROLLER] !== undefined) {
-    const key = `${claim.metadata.namespace}/${claim.metadata.name}`;
-    const owner = `${namespace}/${name}`;
-    throw new Error(
-      `invalid binding of claim ${JSON.stringify(key)} to volume ${quotedName}: volume already claimed by ` +
-        JSON.stringify(owner),
-    );
-  }
   const message = `volume ${quotedName} already bound to a different claim.`;
   return { type: "Warning", reason: "FailedBinding", message };
+}
+
+/** Throws if not a user but this controller has bound the claim to the volume of another one. */
+function rejectOwnBinding({ metadata, spec }: PersistentVolume, claim: PersistentVolumeClaim): void {
+  if (claim.metadata?.annotations?.[BOUND_BY_CONTROLLER] === undefined) return;
+  const { namespace, name } = spec?.claimRef ?? {};
+  const [key, volume, owner] = [keyOf(claim), metadata?.name, `${namespace}/${name}`].map((text) =>
+    JSON.stringify(text),
+  );
+  throw new Error(`invalid binding of claim ${key} to volume ${volume}: volume already claimed by ${owner}`);
 }
 
 async function syncBoundClaim(deps: ClaimSyncDeps, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {

@@ -141,7 +141,7 @@ async function reclaim(deps: VolumeSyncDeps, volume: PersistentVolume, signal: A
     case "Delete":
       return await deleteVolume(deps, volume, fail, signal);
     default:
-      return await fail("VolumeUnknownReclaimPolicy", "Volume has an unrecognized reclaim policy");
+      return await fail("VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy");
   }
 }
 
@@ -173,8 +173,9 @@ async function deleteVolume(
   signal: AbortSignal,
 ): Promise<void> {
   const provisioner = volume.metadata?.annotations?.[PROVISIONED_BY] ?? "";
-  // Its own provisioner deletes the volume.
-  if (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) return;
+  const isExternal = provisioner === "" ? volume.spec?.csi !== undefined : !provisioner.startsWith("kubernetes.io/");
+  // Its own provisioner deletes the volume, or its administrator.
+  if (isExternal) return;
   const problem = explainDeletionFailure(volume);
   if (problem !== undefined) return await fail("VolumeFailedDelete", problem);
   const { name = "", uid, finalizers = [] } = volume.metadata ?? {};

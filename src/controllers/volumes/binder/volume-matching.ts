@@ -23,6 +23,11 @@ export function hasModeMismatch(volume: PersistentVolume, claim: PersistentVolum
   return (volume.spec?.volumeMode || "Filesystem") !== (claim.spec?.volumeMode || "Filesystem");
 }
 
+/** The server stores the field only with the gate VolumeAttributesClass. */
+function hasSameAttributesClass(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
+  return (volume.spec?.volumeAttributesClassName ?? "") === (claim.spec?.volumeAttributesClassName ?? "");
+}
+
 function hasAccessModes({ spec }: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   return (claim.spec?.accessModes ?? []).every((mode) => spec?.accessModes?.includes(mode) === true);
 }
@@ -34,6 +39,7 @@ export function explainMismatch(volume: PersistentVolume, claim: PersistentVolum
   }
   if (storageOf(volume.spec?.capacity) < storageOf(claim.spec?.resources?.requests)) return "requested PV is too small";
   if (storageClassNameOf(volume) !== storageClassNameOf(claim)) return "storageClassName does not match";
+  if (!hasSameAttributesClass(volume, claim)) return "volumeAttributesClassName does not match";
   if (hasModeMismatch(volume, claim)) return "incompatible volumeMode";
   return hasAccessModes(volume, claim) ? undefined : "incompatible accessMode";
 }
@@ -54,6 +60,7 @@ export function findBestMatch(
     const isFree = !delaysBinding && volume.spec?.claimRef === undefined && isAvailableFor(volume, claim);
     if (!isReserved && !isFree) continue;
     if (!hasAccessModes(volume, claim) || hasModeMismatch(volume, claim)) continue;
+    if (!hasSameAttributesClass(volume, claim)) continue;
     if (storageOf(volume.spec?.capacity) < requested || volume.metadata?.deletionTimestamp !== undefined) continue;
     if (best === undefined || compareFit(volume, best, claim) < 0) best = volume;
   }

@@ -6,12 +6,11 @@ import type { PersistentVolume } from "../../../api/core/persistent-volume/schem
  * host of its controller manager, which need not be the node that has it. Here only the object is deleted.
  */
 export function explainDeletionFailure({ metadata, spec = {} }: PersistentVolume): string | undefined {
-  const { hostPath, nfs, local } = spec;
+  const { hostPath, nfs } = spec;
   if (hostPath !== undefined) {
     if (/\/tmp\/.+/.test(hostPath.path)) return undefined;
     return `host_path deleter only supports /tmp/.+ but received provided ${hostPath.path}`;
   }
-  const isKnown = nfs !== undefined || local !== undefined;
-  const problem = isKnown ? "no deletable volume plugin matched" : "no volume plugin matched";
+  const problem = nfs === undefined ? "no volume plugin matched" : "no deletable volume plugin matched";
   return `error getting deleter volume plugin for volume ${JSON.stringify(metadata?.name)}: ${problem}`;
 }
