@@ -61,6 +61,7 @@ const FLAGS: Readonly<Record<string, KeyUsageFlags>> = {
   "decipher only": KeyUsageFlags.decipherOnly,
 };
 
+/** In the order of certificates. */
 const EXTENDED: Readonly<Record<string, string>> = {
   any: "2.5.29.37.0",
   "server auth": "1.3.6.1.5.5.7.3.1",
@@ -73,10 +74,14 @@ const EXTENDED: Readonly<Record<string, string>> = {
   "ipsec user": "1.3.6.1.5.5.7.3.7",
   timestamping: "1.3.6.1.5.5.7.3.8",
   "ocsp signing": "1.3.6.1.5.5.7.3.9",
+  "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
+  "netscape sgc": "2.16.840.1.113730.4.1",
 };
 
 /** Certificates are valid from a little before now, since clocks of hosts differ. */
 const BACKDATE_MS = 300_000;
+/** Shorter certificates have their whole lifetime from now on; longer ones have it from their start. */
+const LONG_LIFETIME_MS = 8 * 3_600_000;
 
 export interface SigningOptions {
   /** As in Kubernetes: `client auth`, `digital signature`, … */
@@ -97,6 +102,9 @@ export async function signCertificateRequest(
 ): Promise<string> {
   const request = new Pkcs10CertificateRequest(pem);
   const issuer = new X509Certificate(ca.cert);
+  const issuerEnd = issuer.notAfter.getTime();
+  if (now >= issuerEnd) throw new Error(`the signer has expired: NotAfter=${issuer.notAfter.toISOString()}`);
+  const end = now + lifetimeMs - (lifetimeMs < LONG_LIFETIME_MS ? 0 : BACKDATE_MS);
   const { flags, extended } = parseUsages(usages);
   const names = alternativeNames(request);
   const extensions: Extension[] = [
@@ -112,7 +120,7 @@ export async function signCertificateRequest(
     subject: request.subjectName.toJSON(),
     issuer: issuer.subjectName.toJSON(),
     notBefore: new Date(now - BACKDATE_MS),
-    notAfter: new Date(Math.min(now + lifetimeMs, issuer.notAfter.getTime())),
+    notAfter: new Date(Math.min(end, issuerEnd)),
     signingAlgorithm: algorithm,
     signingKey: key,
     publicKey: request.publicKey,
@@ -129,7 +137,8 @@ function parseUsages(usages: readonly string[]): { readonly flags: number; reado
     else if (Object.hasOwn(EXTENDED, usage)) extended.add(EXTENDED[usage]!);
     else throw new Error(`unrecognized usage ${JSON.stringify(usage)}`);
   }
-  return { flags, extended: [...extended] };
+  const inOrder = Object.values(EXTENDED).filter((id, index, all) => extended.has(id) && all.indexOf(id) === index);
+  return { flags, extended: inOrder };
 }
 
 async function importSigningKey(pem: string) {

@@ -9,7 +9,7 @@ import { createControllerQueue } from "../controller-queue.ts";
 
 export type SyncRequest = (request: CertificateSigningRequest, signal: AbortSignal) => Promise<void>;
 
-/** Runs until the signal aborts. A request whose sync failed is retried with backoff. `verb` is for log messages. */
+/** Runs until the signal aborts. Requests with a certificate are done. A request whose sync failed is retried with backoff. `verb` is for log messages. */
 export async function runCertificateController(deps: ControllerDeps, verb: string, handle: SyncRequest): Promise<void> {
   const { informers, log, signal } = deps;
   const requests = informers.of(certificateSigningRequestKind);
@@ -22,7 +22,7 @@ export async function runCertificateController(deps: ControllerDeps, verb: strin
 
   async function syncRequest(name: string, stopping: AbortSignal): Promise<void> {
     const request = requests.get(name);
-    if (request === undefined) return;
+    if (request === undefined || request.status?.certificate) return;
     try {
       await handle(request, stopping);
     } catch (error) {

@@ -41,7 +41,7 @@ export async function runCsrSigningController(deps: ControllerDeps): Promise<voi
     if (!hasCondition(request, "Approved") || hasCondition(request, "Denied") || hasCondition(request, "Failed"))
       return;
     const files = authorityOf(spec.signerName, signing);
-    if (status?.certificate || files === undefined) return;
+    if (files === undefined) return;
     const text = requestText(request);
     // Loaded on demand: requests are rare and the library is large.
     const { parseCertificateRequest, signCertificateRequest } = await import("../../auth/pki/certificate-signing.ts");

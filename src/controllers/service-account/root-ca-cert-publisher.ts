@@ -54,7 +54,7 @@ export async function runRootCaCertPublisher(deps: ControllerDeps): Promise<void
     desired: (found) => {
       if (found === undefined) return { metadata: { annotations: DESCRIPTION }, data };
       const { annotations } = found.metadata ?? {};
-      const isDescribed = Object.keys(DESCRIPTION).every((key) => annotations?.[key] !== undefined);
+      const isDescribed = Object.keys(DESCRIPTION).every((key) => Boolean(annotations?.[key]));
       if (deepEqual(found.data, data) && isDescribed) return undefined;
       return { ...found, metadata: { ...found.metadata, annotations: { ...annotations, ...DESCRIPTION } }, data };
     },

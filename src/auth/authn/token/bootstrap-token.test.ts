@@ -2,7 +2,7 @@ import t from "tap";
 import type { Secret } from "../../../api/core/secret/schema.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { BearerToken } from "./bearer-token.ts";
-import { bootstrapTokenAuthenticator } from "./bootstrap-token.ts";
+import { bootstrapTokenAuthenticator, signingTokenOf } from "./bootstrap-token.ts";
 
 const TOKEN = "abcdef.0123456789abcdef";
 const OWN = ["api"];
@@ -55,4 +55,19 @@ t.test("bootstrapTokenAuthenticator() accepts a token only if its secret is vali
     [secretOf(good, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }), /is being deleted/],
   ];
   for (const [secret, message] of bad) await t.rejects(async () => send(secret), { message }, String(message));
+});
+
+t.test("signingTokenOf() accepts secrets whose name has the ID of the token, of six letters and digits", (t) => {
+  const signing = (name: string, id: string) => {
+    const texts = { "token-id": id, "token-secret": "s", "usage-bootstrap-signing": "true" };
+    const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
+    const secret = { metadata: { name }, type: "bootstrap.kubernetes.io/token", data: Object.fromEntries(data) };
+    return signingTokenOf(secret) !== undefined;
+  };
+  t.ok(signing("bootstrap-token-abc123", "abc123"));
+  t.notOk(signing("bootstrap-token-abc123", "abc124"));
+  t.notOk(signing("bootstrap-token-abc12", "abc12"));
+  t.notOk(signing("bootstrap-token-abc.12", "abc.12"));
+  t.notOk(signing("bootstrap-token-", ""));
+  t.end();
 });

@@ -9,6 +9,7 @@ import type { TokenAuthenticator } from "./bearer-token.ts";
 export const BOOTSTRAP_NAMESPACES = ["svc-system", "kube-system"] as const;
 const TYPES: ReadonlySet<string | undefined> = new Set(["bootstrap.svc.io/token", "bootstrap.kubernetes.io/token"]);
 const NAME_PREFIX = "bootstrap-token-";
+const SECRET_NAME = /^bootstrap-token-([a-z0-9]{6})$/;
 const TOKEN_FORMAT = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const GROUP = "system:bootstrappers";
 const EXTRA_GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
@@ -64,8 +65,8 @@ export function signingTokenOf(secret: Secret): SigningToken | undefined {
     secret: decodeMember(secret, "token-secret"),
     expiry: expiryOf(secret),
   };
-  const isNamed = secret.metadata?.name === NAME_PREFIX + token.id;
-  return isNamed && token.id !== "" && token.secret !== "" && !Number.isNaN(token.expiry) ? token : undefined;
+  const isNamed = SECRET_NAME.exec(secret.metadata?.name ?? "")?.[1] === token.id;
+  return isNamed && token.secret !== "" && !Number.isNaN(token.expiry) ? token : undefined;
 }
 
 /** Returns the groups of the user. */
