@@ -65,23 +65,32 @@ export class TaintEvictionController implements AsyncDisposable {
     const name = metadata?.name ?? "";
     const taints = (spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
     const known = this.#taints.get(name);
-    if (taints.length === 0) this.forget(name);
-    else if (known === undefined || !deepEqual(known, taints)) {
+    if (taints.length === 0) {
+      this.#taints.delete(name);
+      this.#cancelAllOf(name);
+    } else if (known === undefined || !deepEqual(known, taints)) {
       this.#taints.set(name, taints);
       for (const pod of this.#podsOf(name)) this.#schedule(pod);
     }
   }
 
-  /** The node has no NoExecute taint any more, or was deleted. */
+  /** The node was deleted: evictions that its pods wait for still happen. */
   forget(name: string): void {
-    if (!this.#taints.delete(name)) return;
-    for (const pod of this.#podsOf(name)) this.#cancelWithEvent(pod);
+    this.#taints.delete(name);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#unsubscribe();
     this.#timers[Symbol.dispose]();
     await this.#queue[Symbol.asyncDispose]();
+  }
+
+  #cancelAllOf(node: string): void {
+    for (const [key, scheduled] of [...this.#scheduled]) {
+      const [namespace = "", name = ""] = key.split("/");
+      const pod = scheduled.node === node ? this.#pods.get(name, namespace) : undefined;
+      if (pod !== undefined) this.#cancelWithEvent(pod);
+    }
   }
 
   #podsOf(node: string): readonly Pod[] {
