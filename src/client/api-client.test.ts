@@ -164,29 +164,43 @@ t.test("createClient() throws StatusErrors for all responses that are not 2xx", 
 });
 
 t.test("createClient() falls back to the Kubernetes name of a group, and keeps it", async (t) => {
-  const lease = { metadata: { name: "n", namespace: "ns" } };
-  const { client, seen } = script(
-    textResponse(404, "404 page not found"),
-    textResponse(404, "404 page not found"),
-    jsonResponse(200, { kind: "APIResourceList" }),
-    jsonResponse(200, { ...lease, apiVersion: "coordination.k8s.io/v1" }),
-    jsonResponse(201, lease),
-  );
-  const found = await client.get(leaseKind, { name: "n", namespace: "ns" });
-  t.equal(found.apiVersion, "coordination.svc.io/v1", "objects have the svc.io group");
-  await client.create(leaseKind, lease);
-  t.strictSame(
-    seen.map(({ method, path }) => `${method} ${path}`),
-    [
-      "GET /apis/coordination.svc.io/v1/namespaces/ns/leases/n",
-      "GET /apis/coordination.svc.io/v1",
-      "GET /apis/coordination.k8s.io/v1",
-      "GET /apis/coordination.k8s.io/v1/namespaces/ns/leases/n",
-      "POST /apis/coordination.k8s.io/v1/namespaces/ns/leases",
-    ],
-  );
-  t.match(seen[4]?.body, { apiVersion: "coordination.k8s.io/v1" });
+  // Servers authorize a request before they look for its group.
+  for (const missing of [textResponse(404, "404 page not found"), jsonResponse(403, { kind: "Status", code: 403 })]) {
+    const lease = { metadata: { name: "n", namespace: "ns" } };
+    const { client, seen } = script(
+      missing,
+      textResponse(404, "404 page not found"),
+      jsonResponse(200, { kind: "APIResourceList" }),
+      jsonResponse(200, { ...lease, apiVersion: "coordination.k8s.io/v1" }),
+      jsonResponse(201, lease),
+    );
+    const found = await client.get(leaseKind, { name: "n", namespace: "ns" });
+    t.equal(found.apiVersion, "coordination.svc.io/v1", "objects have the svc.io group");
+    await client.create(leaseKind, lease);
+    t.strictSame(
+      seen.map(({ method, path }) => `${method} ${path}`),
+      [
+        "GET /apis/coordination.svc.io/v1/namespaces/ns/leases/n",
+        "GET /apis/coordination.svc.io/v1",
+        "GET /apis/coordination.k8s.io/v1",
+        "GET /apis/coordination.k8s.io/v1/namespaces/ns/leases/n",
+        "POST /apis/coordination.k8s.io/v1/namespaces/ns/leases",
+      ],
+    );
+    t.match(seen[4]?.body, { apiVersion: "coordination.k8s.io/v1" });
+  }
 });
+
+t.test(
+  "createClient() reports missing permission for a served group, and for one that it cannot discover",
+  async (t) => {
+    const forbidden = () => jsonResponse(403, { kind: "Status", code: 403, message: "no" });
+    for (const discovery of [[jsonResponse(200, { kind: "APIResourceList" })], [forbidden(), forbidden()]]) {
+      const { client } = script(forbidden(), ...discovery);
+      await t.rejects(client.get(leaseKind, { name: "n", namespace: "ns" }), { message: "no" });
+    }
+  },
+);
 
 t.test("createClient() discovers a group once, and not for a missing object of a served group", async (t) => {
   const { client, seen } = script(notFound("n"), jsonResponse(200, { kind: "APIResourceList" }), notFound("n"));

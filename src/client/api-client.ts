@@ -326,7 +326,7 @@ class ApiClient implements Client {
     const response = await this.#transmit(call, name ?? group);
     if (response.status >= 200 && response.status <= 299) return response;
     const error = await readError(response);
-    if (response.status !== 404 || name !== undefined || !this.#hasAlias(group)) throw error;
+    if (!canMeanMissingGroup(response.status) || name !== undefined || !this.#hasAlias(group)) throw error;
     const served = await this.#discover(call.kind, call.signal);
     if (served === group) throw error;
     const retried = await this.#transmit(call, served);
@@ -338,7 +338,7 @@ class ApiClient implements Client {
     return this.#options.aliases !== false && kubernetesGroup(group) !== group;
   }
 
-  /** Finds the served name of a group: a 404 can mean a missing object or a missing group. */
+  /** Finds the served name of a group: the answer can also mean a missing object or missing permission. */
   async #discover(kind: Kind, signal: AbortSignal | undefined): Promise<string> {
     for (const group of [kind.group, kubernetesGroup(kind.group)]) {
       const path = `/apis/${group}/${kind.version}`;
@@ -349,7 +349,7 @@ class ApiClient implements Client {
         this.#groupNames.set(kind.group, group);
         return group;
       }
-      if (response.status !== 404) break;
+      if (!canMeanMissingGroup(response.status)) break;
     }
     return kind.group;
   }
@@ -486,6 +486,11 @@ async function readListValues<T>(values: AsyncIterable<unknown>, read: (value: u
 }
 
 /** The annotation of the bookmark after the objects that a watch begins with. */
+/** Servers authorize requests before they look for the group: clients with few permissions get a 403. */
+function canMeanMissingGroup(status: number): boolean {
+  return status === 404 || status === 403;
+}
+
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 interface RawBookmark {
