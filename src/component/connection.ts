@@ -5,7 +5,7 @@ import type { Transport } from "../client/client.ts";
 import { kubeconfigTransport } from "../client/kubeconfig/kubeconfig-transport.ts";
 import { loadWebhookKubeconfig, type WebhookKubeconfig } from "../client/kubeconfig/webhook-kubeconfig.ts";
 import { createRateLimitedTransport } from "../client/transport/rate-limited-transport.ts";
-import { withClientMetrics } from "../http/client-metrics.ts";
+import { createClientMetrics } from "../http/client-metrics.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
 
@@ -25,6 +25,8 @@ export interface Connection extends AsyncDisposable {
   readonly transport: Transport;
   /** The same with a limit of its own. */
   readonly createTransport: () => Transport;
+  /** With a limit of its own and no credentials: a client certificate would go before the tokens of requests. */
+  readonly createAnonymousTransport: () => Transport;
   /** The same without the limit and without credentials but those of the connection, for other users of one server. */
   readonly unlimited: Transport;
   readonly server: string;
@@ -43,21 +45,33 @@ export async function openConnection(
   const loaded = kubeconfig === "" ? await readPodAccess(env) : await loadWebhookKubeconfig(kubeconfig);
   const access = server === "" ? loaded : { ...loaded, server };
   const url = new URL(access.server);
-  const connected = kubeconfigTransport(access, { clock, userAgent });
-  const measured = withClientMetrics(connected, metrics, () => url.host, clock);
   const prefix = url.pathname.replace(/\/$/, "");
-  const unlimited: Transport =
-    prefix === "" ? measured : (request) => measured({ ...request, path: `${prefix}${request.path}` });
-  const createTransport = (): Transport =>
-    qps > 0 ? createRateLimitedTransport({ transport: unlimited, clock, qps, burst, signal }) : unlimited;
+  const measure = createClientMetrics(metrics, () => url.host, clock);
+  const opened = new AsyncDisposableStack();
+  const open = (as: WebhookKubeconfig): Transport => {
+    const measured = measure(opened.use(kubeconfigTransport(as, { clock, userAgent })));
+    return prefix === "" ? measured : (request) => measured({ ...request, path: `${prefix}${request.path}` });
+  };
+  const limit = (transport: Transport): Transport =>
+    qps > 0 ? createRateLimitedTransport({ transport, clock, qps, burst, signal }) : transport;
+  const unlimited = open(access);
+  let anonymous: Transport | undefined;
   return {
-    transport: createTransport(),
-    createTransport,
+    transport: limit(unlimited),
+    createTransport: () => limit(unlimited),
+    createAnonymousTransport: () => {
+      anonymous ??= open(withoutCredentials(access));
+      return limit(anonymous);
+    },
     unlimited,
     server: access.server,
     ca: access.ca,
-    [Symbol.asyncDispose]: () => connected[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+function withoutCredentials({ server, ca, tlsServerName, insecure, proxy }: WebhookKubeconfig): WebhookKubeconfig {
+  return { server, ca, tlsServerName, insecure, proxy };
 }
 
 /** The API server and the service account of the pod that this process runs in. */

@@ -46,10 +46,11 @@ async function runControllers(
   const clientFor = ({ name }: UserInfo): Client => {
     const account = options.usesAccounts ? ACCOUNT.exec(name)?.[1] : undefined;
     // Each has a limit of its own, as in Kubernetes: the lists of one at the start delay no other, nor the lease.
-    const limited = connection.createTransport();
     if (account === undefined) {
-      return createClient({ transport: limited, userAgent: PROGRAM, contentType, streamsLists, cbor });
+      const transport = connection.createTransport();
+      return createClient({ transport, userAgent: PROGRAM, contentType, streamsLists, cbor });
     }
+    const limited = connection.createAnonymousTransport();
     const transport = accountTransport(account, { transport: limited, client: own, clock });
     return createClient({ transport, userAgent: `${PROGRAM}/${account}`, contentType, streamsLists, cbor });
   };

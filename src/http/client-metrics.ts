@@ -31,6 +31,15 @@ export function withClientMetrics(
   host: () => string,
   clock?: Clock,
 ): Handler {
+  return createClientMetrics(registry, host, clock)(handler);
+}
+
+/** As `withClientMetrics()`, for several handlers that reach the same server. */
+export function createClientMetrics(
+  registry: MetricRegistry,
+  host: () => string,
+  clock?: Clock,
+): (handler: Handler) => Handler {
   const requests = registry.counter({
     name: "rest_client_requests_total",
     help: "Requests of this process by method, host and status code of the response.",
@@ -49,7 +58,7 @@ export function withClientMetrics(
       DURATION_BUCKETS,
     );
   const sizes = clock && createSizeObservers(registry, host);
-  return async (request) => {
+  return (handler) => async (request) => {
     const began = clock?.monotonic() ?? 0;
     try {
       const response = await handler(sizes?.observeRequest(request) ?? request);
