@@ -60,13 +60,18 @@ function pod(
 
 function volumes(
   modes: readonly ("ReadWriteOnce" | "ReadWriteMany")[] = ["ReadWriteOnce"],
-  bound = true,
+  phase: "Bound" | "Pending" | "Lost" = "Bound",
 ): KindObjects[] {
-  const annotations = bound ? { "pv.kubernetes.io/bind-completed": "yes" } : {};
   return [
     objectsOf(persistentVolumeClaimKind, {
-      metadata: { name: "data", namespace: "ns", uid: "c", annotations },
+      metadata: {
+        name: "data",
+        namespace: "ns",
+        uid: "c",
+        annotations: { "pv.kubernetes.io/bind-completed": "yes" },
+      },
       spec: { volumeName: "pv" },
+      status: { phase },
     }),
     objectsOf(persistentVolumeKind, {
       metadata: { name: "pv" },
@@ -131,7 +136,14 @@ const cases: readonly Case[] = [
     title: "a claim that is not bound",
     nodes: [node("a")],
     pods: [pod("p", "a")],
-    others: volumes([], false),
+    others: volumes([], "Pending"),
+    writes: [],
+  },
+  {
+    title: "a claim that has lost its volume",
+    nodes: [node("a")],
+    pods: [pod("p", "a")],
+    others: volumes([], "Lost"),
     writes: [],
   },
   {

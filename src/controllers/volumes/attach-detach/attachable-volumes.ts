@@ -5,7 +5,6 @@ import type { PersistentVolume } from "../../../api/core/persistent-volume/schem
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
-import { BIND_COMPLETED } from "../volume-annotations.ts";
 
 const MANAGED_BY_CONTROLLER = "volumes.kubernetes.io/controller-managed-attach-detach";
 const KEEPS_TERMINATED_PODS = "volumes.kubernetes.io/keep-terminated-pod-volumes";
@@ -51,10 +50,10 @@ export function attachableVolumeOf(
 ): AttachableVolume | undefined {
   const nodeName = pod.spec?.nodeName ?? "";
   const claim = findClaim(pod.metadata?.namespace ?? "", claimName);
-  if (claim?.metadata?.annotations?.[BIND_COMPLETED] === undefined) return undefined;
+  if (claim?.status?.phase !== "Bound") return undefined;
   const persistentVolume = findVolume(claim.spec?.volumeName ?? "");
   if (persistentVolume?.spec?.csi === undefined) return undefined;
-  if (persistentVolume.spec.claimRef?.uid !== claim.metadata.uid) return undefined;
+  if (persistentVolume.spec.claimRef?.uid !== claim.metadata?.uid) return undefined;
   const { driver, volumeHandle: handle } = persistentVolume.spec.csi;
   if (findDriver(driver)?.spec.attachRequired === false) return undefined;
   return {
