@@ -190,6 +190,25 @@ t.test("the highest proposal of pods, object and external metrics counts", async
   });
 });
 
+t.test("a pod whose metrics lack the container counts as one without metrics", async (t) => {
+  const { cluster, clock, answers, replicas, status } = await startAutoscaler(t);
+  const usageOf = (name: string, container: string) => ({
+    metadata: { name, namespace },
+    timestamp: formatTime(clock.now() + PERIOD_MS),
+    window: "10s",
+    containers: [{ name: container, usage: { cpu: "900m" } }],
+  });
+  const container = { name: "cpu", container: "c", target: { type: "Utilization", averageUtilization: 50 } };
+  answers.set("metrics.svc.io/pods", { items: [usageOf("a", "c"), usageOf("b", "sidecar")], resourceVersion: "" });
+  await createAutoscaler(cluster, [{ type: "ContainerResource", containerResource: container }]);
+  await passTime(clock, PERIOD_MS + 1000);
+  t.equal(await replicas(), 2, "with no usage of the other pod");
+  t.match(await status(), {
+    currentMetrics: [{ containerResource: { container: "c", current: { averageUtilization: 90 } } }],
+    conditions: [{}, { type: "ScalingActive", status: "True", reason: "ValidMetricFound" }],
+  });
+});
+
 t.test("a metric that fails does not stop a scale up, but a scale down", async (t) => {
   const { cluster, clock, replicas, status, setUsage } = await startAutoscaler(t);
   const missing: MetricSpec = {
