@@ -9,21 +9,24 @@ const HOUR = 60 * MINUTE;
 const ca = await createCa("signer", 1, NOW);
 const { request } = await createCertificateRequest({ commonName: "jane", organizations: ["dev"] });
 
-t.test("signCertificateRequest() counts the lifetime from now below eight hours, and else from the start", async (t) => {
-  const cases = [
-    [HOUR, HOUR],
-    [8 * HOUR - 1000, 8 * HOUR - 1000],
-    [8 * HOUR, 8 * HOUR - 5 * MINUTE],
-    [20 * HOUR, 20 * HOUR - 5 * MINUTE],
-    [100 * HOUR, Date.parse(new X509Certificate(ca.cert).validTo) - NOW],
-  ] as const;
-  for (const [lifetimeMs, end] of cases) {
-    const pem = await signCertificateRequest(ca, request, { usages: ["client auth"], lifetimeMs, now: NOW });
-    const { validFrom, validTo } = new X509Certificate(pem);
-    t.equal(Date.parse(validFrom), NOW - 5 * MINUTE);
-    t.equal(Date.parse(validTo), NOW + end, `lifetime ${lifetimeMs}`);
-  }
-});
+t.test(
+  "signCertificateRequest() counts the lifetime from now below eight hours, and else from the start",
+  async (t) => {
+    const cases = [
+      [HOUR, HOUR],
+      [8 * HOUR - 1000, 8 * HOUR - 1000],
+      [8 * HOUR, 8 * HOUR - 5 * MINUTE],
+      [20 * HOUR, 20 * HOUR - 5 * MINUTE],
+      [100 * HOUR, Date.parse(new X509Certificate(ca.cert).validTo) - NOW],
+    ] as const;
+    for (const [lifetimeMs, end] of cases) {
+      const pem = await signCertificateRequest(ca, request, { usages: ["client auth"], lifetimeMs, now: NOW });
+      const { validFrom, validTo } = new X509Certificate(pem);
+      t.equal(Date.parse(validFrom), NOW - 5 * MINUTE);
+      t.equal(Date.parse(validTo), NOW + end, `lifetime ${lifetimeMs}`);
+    }
+  },
+);
 
 t.test("signCertificateRequest() writes extended usages once each, in the order of certificates", async (t) => {
   const usages = ["netscape sgc", "s/mime", "client auth", "email protection", "server auth", "microsoft sgc"];

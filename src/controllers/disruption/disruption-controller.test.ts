@@ -85,7 +85,11 @@ t.test("an evicted pod that is not deleted within two minutes counts as healthy 
   await passTime(clock, 121_000);
   const { status } = await client.get(podDisruptionBudgetKind, { name: "b", namespace });
   t.match(status, { currentHealthy: 2, disruptionsAllowed: 1, disruptedPods: undefined });
-  t.ok((await eventsOf(client)).includes("NotDeleted: Pod was expected by PDB default/default to be deleted but it wasn't"));
+  t.ok(
+    (await eventsOf(client)).includes(
+      "NotDeleted: Pod was expected by PDB default/default to be deleted but it wasn't",
+    ),
+  );
 });
 
 const conditions = [

@@ -302,34 +302,37 @@ t.test("a failed write is retried, and an event says so", async (t) => {
   );
 });
 
-t.test("a mirrored slice found at the start gets new Endpoints as its owner, and is restored when deleted", async (t) => {
-  const subsets = [{ addresses: [{ ip: "1.2.3.4" }], ports: [{ port: 80 }] }];
-  const mirrored = { metadata: { name: "web", namespace }, subsets };
-  const first = await start(t);
-  await createService(first, { ports });
-  await first.client.create(endpointsKind, mirrored);
-  await first.pass();
-  const [slice] = (await first.client.list(endpointSliceKind, { namespace })).items;
-  const { name = "", labels, ownerReferences = [] } = slice?.metadata ?? {};
-  for (const isOwner of [true, false]) {
-    const restarted = await start(t, 0);
-    const { client, clock } = restarted;
-    await client.create(serviceKind, { metadata: { name: "web", namespace }, spec: { ports } });
-    const uid = (await client.create(endpointsKind, mirrored)).metadata?.uid;
-    const owner = { ...ownerReferences[0]!, uid: isOwner ? uid! : "former" };
-    const metadata = { name, namespace, labels, ownerReferences: [owner] };
-    const created = await client.create(endpointSliceKind, { ...slice!, metadata });
-    startController(t, runEndpointSliceMirroringController, client, clock);
-    await restarted.pass(500);
-    const found = await client.get(endpointSliceKind, { name, namespace });
-    t.equal(found.metadata?.ownerReferences?.[0]?.uid, uid);
-    t.equal(found.metadata?.resourceVersion === created.metadata?.resourceVersion, isOwner, "written only if needed");
-    await client.delete(endpointSliceKind, { name, namespace });
-    await restarted.pass(500);
-    const { items } = await client.list(endpointSliceKind, { namespace });
-    t.same(items[0]?.endpoints, found.endpoints, "restored");
-  }
-});
+t.test(
+  "a mirrored slice found at the start gets new Endpoints as its owner, and is restored when deleted",
+  async (t) => {
+    const subsets = [{ addresses: [{ ip: "1.2.3.4" }], ports: [{ port: 80 }] }];
+    const mirrored = { metadata: { name: "web", namespace }, subsets };
+    const first = await start(t);
+    await createService(first, { ports });
+    await first.client.create(endpointsKind, mirrored);
+    await first.pass();
+    const [slice] = (await first.client.list(endpointSliceKind, { namespace })).items;
+    const { name = "", labels, ownerReferences = [] } = slice?.metadata ?? {};
+    for (const isOwner of [true, false]) {
+      const restarted = await start(t, 0);
+      const { client, clock } = restarted;
+      await client.create(serviceKind, { metadata: { name: "web", namespace }, spec: { ports } });
+      const uid = (await client.create(endpointsKind, mirrored)).metadata?.uid;
+      const owner = { ...ownerReferences[0]!, uid: isOwner ? uid! : "former" };
+      const metadata = { name, namespace, labels, ownerReferences: [owner] };
+      const created = await client.create(endpointSliceKind, { ...slice!, metadata });
+      startController(t, runEndpointSliceMirroringController, client, clock);
+      await restarted.pass(500);
+      const found = await client.get(endpointSliceKind, { name, namespace });
+      t.equal(found.metadata?.ownerReferences?.[0]?.uid, uid);
+      t.equal(found.metadata?.resourceVersion === created.metadata?.resourceVersion, isOwner, "written only if needed");
+      await client.delete(endpointSliceKind, { name, namespace });
+      await restarted.pass(500);
+      const { items } = await client.list(endpointSliceKind, { namespace });
+      t.same(items[0]?.endpoints, found.endpoints, "restored");
+    }
+  },
+);
 
 t.test("topology-mode Auto allocates endpoints to zones by their CPUs, and reports when it cannot", async (t) => {
   const cluster = await start(t);

@@ -37,7 +37,11 @@ t.test("the events about topology are of the service, whichever of its address t
   const both = [endpoint, { ...endpoint, zone: "zb", nodeName: "n2" }];
   const assign = (mode: string | undefined, type: "IPv4" | "IPv6", endpoints: readonly Endpoint[]) => {
     const annotations = mode === undefined ? {} : { "service.kubernetes.io/topology-mode": mode };
-    const drafts: SliceDrafts = { create: [], update: [], unchanged: [{ addressType: type, endpoints: [...endpoints] }] };
+    const drafts: SliceDrafts = {
+      create: [],
+      update: [],
+      unchanged: [{ addressType: type, endpoints: [...endpoints] }],
+    };
     const found = hints.assign({ metadata: { name: "web", namespace: "default", annotations } }, type, drafts);
     return found.map(({ reason, message }) => `${reason} ${message.replace(/.* /, "")}`);
   };

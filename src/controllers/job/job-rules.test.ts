@@ -145,15 +145,18 @@ const status = (name: string, end: number | undefined): ContainerStatus => ({
   state: end === undefined ? { running: {} } : { terminated: { exitCode: 0, finishedAt: at(end) } },
 });
 const RUNS = undefined;
-const ends: readonly (readonly [containers: readonly (number | undefined)[], sidecar: number | undefined, end: number])[] =
-  [
-    [[5, 7], 6, 7],
-    [[5, 7], 9, 9],
-    [[5, RUNS], 9, 9],
-    [[5, 7], RUNS, 3],
-    [[5, RUNS], RUNS, 3],
-    [[], 9, 9],
-  ];
+const ends: readonly (readonly [
+  containers: readonly (number | undefined)[],
+  sidecar: number | undefined,
+  end: number,
+])[] = [
+  [[5, 7], 6, 7],
+  [[5, 7], 9, 9],
+  [[5, RUNS], 9, 9],
+  [[5, 7], RUNS, 3],
+  [[5, RUNS], RUNS, 3],
+  [[], 9, 9],
+];
 for (const [containers, sidecar, end] of ends) {
   const title = `containers that ended at ${containers.join()} and a sidecar that ended at ${sidecar}: ${end}`;
   t.test(`the end of a pod with ${title}`, async (t) => {

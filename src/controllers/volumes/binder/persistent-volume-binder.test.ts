@@ -77,7 +77,9 @@ function show({ verb, kind, object }: Write): string {
   const { metadata, status, spec } = object as PersistentVolume & PersistentVolumeClaim;
   const what = `${verb} ${metadata?.name}`;
   if (verb === "status")
-    return [what, status?.phase, status?.currentVolumeAttributesClassName].filter((part) => part !== undefined).join(" ");
+    return [what, status?.phase, status?.currentVolumeAttributesClassName]
+      .filter((part) => part !== undefined)
+      .join(" ");
   if (verb === "delete") return what;
   const bound = spec?.claimRef === undefined ? (spec?.volumeName ?? "") : `of ${spec.claimRef.uid ?? "no uid"}`;
   return `${what} ${bound} ${Object.keys(metadata?.annotations ?? {})
