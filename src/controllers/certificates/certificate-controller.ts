@@ -9,7 +9,10 @@ import { createControllerQueue } from "../controller-queue.ts";
 
 export type SyncRequest = (request: CertificateSigningRequest, signal: AbortSignal) => Promise<void>;
 
-/** Runs until the signal aborts. Requests with a certificate are done. A request whose sync failed is retried with backoff. `verb` is for log messages. */
+/**
+ * Runs until the signal aborts. Requests with a certificate are done. A request whose sync failed is retried with
+ * backoff. `verb` is for log messages.
+ */
 export async function runCertificateController(deps: ControllerDeps, verb: string, handle: SyncRequest): Promise<void> {
   const { informers, log, signal } = deps;
   const requests = informers.of(certificateSigningRequestKind);
