@@ -13,7 +13,10 @@ import type { LeaseOptions } from "./lease-options.ts";
 export interface ComponentDeps {
   /** `kube-controller-manager`: the name in user agents, and as the source of events. */
   readonly program: string;
-  readonly connection: Pick<Connection, "transport" | "createTransport" | "unlimited" | "ca">;
+  readonly connection: Pick<
+    Connection,
+    "transport" | "createTransport" | "createAnonymousTransport" | "unlimited" | "ca"
+  >;
   readonly metrics: MetricRegistry;
   readonly clock: Clock;
   readonly random: RandomSource;
