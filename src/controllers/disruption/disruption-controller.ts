@@ -87,8 +87,8 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
       const selector = printSelector(budget.spec?.selector ?? {});
       const message =
         `Pods selected by this PodDisruptionBudget (selector: ${selector}) were found to be unmanaged. As a result, ` +
-        "the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for " +
-        'these pods please set ".spec.minAvailable" field of the PDB to an integer value.';
+        "the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account " +
+        'for these pods please set ".spec.minAvailable" field of the PDB to an integer value.';
       recorder.record(about, "Warning", "UnmanagedPods", message);
     }
     const now = clock.now();
@@ -133,7 +133,8 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
     const matching = budgetsOf(pod);
     if (matching.length > 1) {
       const { namespace, name } = pod.metadata ?? {};
-      const message = `Pod "${namespace}"/"${name}" matches multiple PodDisruptionBudgets.  Chose "${matching[0]?.metadata?.name}" arbitrarily.`;
+      const chosen = matching[0]?.metadata?.name;
+      const message = `Pod "${namespace}"/"${name}" matches multiple PodDisruptionBudgets.  Chose "${chosen}" arbitrarily.`;
       recorder.record(objectReference(pod), "Warning", "MultiplePodDisruptionBudgets", message);
     }
     for (const budget of matching) queue.add(keyOf(budget));

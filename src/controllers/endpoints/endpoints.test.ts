@@ -442,7 +442,8 @@ t.test("sortSlicePorts() orders ports by the FNV-1a hash of their Go text", asyn
     return hash;
   };
   const printed = ({ name, port }: (typeof ports)[number]): string =>
-    `(v1.EndpointPort){Name:(*string)${name} Protocol:(*v1.Protocol)TCP Port:(*int32)${port} AppProtocol:(*string)<nil>}`;
+    `(v1.EndpointPort){Name:(*string)${name} Protocol:(*v1.Protocol)TCP ` +
+    `Port:(*int32)${port} AppProtocol:(*string)<nil>}`;
   const expected = ports.toSorted((a, b) => (hashOf(printed(a)) < hashOf(printed(b)) ? -1 : 1));
   t.same(sortSlicePorts(ports), expected);
 });

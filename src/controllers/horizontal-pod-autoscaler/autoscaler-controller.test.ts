@@ -220,7 +220,8 @@ t.test("a metric that fails does not stop a scale up, but a scale down", async (
   await passTime(clock, PERIOD_MS + 1000);
   t.equal(await replicas(), 2);
   const message =
-    "the HPA was unable to compute the replica count: unable to get metric queue: unable to fetch metrics from custom metrics API: no known available metric versions found";
+    "the HPA was unable to compute the replica count: unable to get metric queue: " +
+    "unable to fetch metrics from custom metrics API: no known available metric versions found";
   t.match((await status())?.conditions?.[1], { status: "False", reason: "FailedGetPodsMetric", message });
   setUsage("900m");
   await passTime(clock, PERIOD_MS);
@@ -232,8 +233,9 @@ t.test("each metric without its API is reported in the condition, its own event 
   const hits = { describedObject: { apiVersion: "v1", kind: "Service", name: "main" }, metric: { name: "hits" } };
   const noApi = (group: string): string => `unable to fetch metrics from ${group} metrics API: `;
   const noCustom = `${noApi("custom")}no known available metric versions found`;
-  const noResource = `${noApi("resource")}the server could not find the requested resource (get pods.metrics.k8s.io)`;
-  const noExternal = `unable to get external metric default/depth/nil: ${noApi("external")}the server could not find the requested resource (get depth.external.metrics.k8s.io)`;
+  const NOT_FOUND = "the server could not find the requested resource";
+  const noResource = `${noApi("resource")}${NOT_FOUND} (get pods.metrics.k8s.io)`;
+  const noExternal = `unable to get external metric default/depth/nil: ${noApi("external")}${NOT_FOUND} (get depth.external.metrics.k8s.io)`;
   const noObject = `unable to get metric hits: Service on default main/${noCustom}`;
   const average = { type: "AverageValue", averageValue: "1" };
   const value = { type: "Value", value: "1" };

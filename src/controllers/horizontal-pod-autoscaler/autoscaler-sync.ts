@@ -243,7 +243,8 @@ class AutoscalerSync {
     }
     this.#statuses = statuses;
     const [first] = errors;
-    const summary = `invalid metrics (${errors.length} invalid out of ${specs.length}), first error is: ${first?.summary}`;
+    const count = `${errors.length} invalid out of ${specs.length}`;
+    const summary = `invalid metrics (${count}), first error is: ${first?.summary}`;
     if (best === undefined || (first !== undefined && best.replicas < current)) {
       const message = `the HPA was unable to compute the replica count: ${first?.message}`;
       this.#setCondition("ScalingActive", "False", first?.reason ?? "", message);

@@ -15,7 +15,9 @@ import { ensureInNamespaces } from "./ensure-in-namespaces.ts";
 /** As in Kubernetes. */
 const DESCRIPTION = {
   "kubernetes.io/description":
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.",
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints " +
+    "such as the internal service IP or kubernetes.default.svc. No other usage " +
+    "is guaranteed across distributions of Kubernetes clusters.",
 };
 
 export async function runRootCaCertPublisher(deps: ControllerDeps): Promise<void> {

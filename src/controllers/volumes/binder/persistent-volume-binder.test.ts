@@ -100,8 +100,8 @@ interface Case {
 const WAITING = "Normal WaitForFirstConsumer: waiting for first consumer to be created before binding";
 const external = (name: string): string =>
   `Normal ExternalProvisioning: Waiting for a volume to be created either by the external provisioner '${name}' or ` +
-  "manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running " +
-  "and correctly registered.";
+  "manually by the system administrator. If volume creation is delayed, please verify that the provisioner is " +
+  "running and correctly registered.";
 const late = storageClass("fast", "disk.example.com", { volumeBindingMode: "WaitForFirstConsumer" });
 const SELECTED = { "volume.kubernetes.io/selected-node": "a" };
 const MARKED = "claim  storage-provisioner,storage-provisioner";
@@ -286,8 +286,10 @@ const cases: readonly Case[] = [
     synced: volume("a", { claimRef: reference("c"), volumeMode: "Block" }, "Available"),
     others: [objectsOf(persistentVolumeClaimKind, claim({}, { phase: "Lost", annotations: BOUND }))],
     writes: [
-      'Warning VolumeMismatch: Cannot bind PersistentVolume to requested PersistentVolumeClaim "claim" due to incompatible volumeMode.',
-      'Warning VolumeMismatch: Cannot bind PersistentVolume "a" to requested PersistentVolumeClaim due to incompatible volumeMode.',
+      'Warning VolumeMismatch: Cannot bind PersistentVolume to requested PersistentVolumeClaim "claim" ' +
+        "due to incompatible volumeMode.",
+      'Warning VolumeMismatch: Cannot bind PersistentVolume "a" to requested PersistentVolumeClaim ' +
+        "due to incompatible volumeMode.",
     ],
   },
   {
@@ -310,7 +312,7 @@ const cases: readonly Case[] = [
     ),
     writes: [
       "status a Failed",
-      'Warning VolumeFailedDelete: error getting deleter volume plugin for volume "a": no volume plugin matched',
+      'Warning VolumeFailedDelete: error getting deleter volume plugin for volume "a": ' + "no volume plugin matched",
     ],
   },
   {
