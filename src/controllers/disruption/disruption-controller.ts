@@ -134,7 +134,8 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
     if (matching.length > 1) {
       const { namespace, name } = pod.metadata ?? {};
       const chosen = matching[0]?.metadata?.name;
-      const message = `Pod "${namespace}"/"${name}" matches multiple PodDisruptionBudgets.  Chose "${chosen}" arbitrarily.`;
+      const whose = `Pod "${namespace}"/"${name}"`;
+      const message = `${whose} matches multiple PodDisruptionBudgets.  Chose "${chosen}" arbitrarily.`;
       recorder.record(objectReference(pod), "Warning", "MultiplePodDisruptionBudgets", message);
     }
     for (const budget of matching) queue.add(keyOf(budget));

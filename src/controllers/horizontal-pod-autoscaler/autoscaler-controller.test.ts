@@ -235,7 +235,8 @@ t.test("each metric without its API is reported in the condition, its own event 
   const noCustom = `${noApi("custom")}no known available metric versions found`;
   const NOT_FOUND = "the server could not find the requested resource";
   const noResource = `${noApi("resource")}${NOT_FOUND} (get pods.metrics.k8s.io)`;
-  const noExternal = `unable to get external metric default/depth/nil: ${noApi("external")}${NOT_FOUND} (get depth.external.metrics.k8s.io)`;
+  const noDepth = `${noApi("external")}${NOT_FOUND} (get depth.external.metrics.k8s.io)`;
+  const noExternal = `unable to get external metric default/depth/nil: ${noDepth}`;
   const noObject = `unable to get metric hits: Service on default main/${noCustom}`;
   const average = { type: "AverageValue", averageValue: "1" };
   const value = { type: "Value", value: "1" };

@@ -312,7 +312,7 @@ const cases: readonly Case[] = [
     ),
     writes: [
       "status a Failed",
-      'Warning VolumeFailedDelete: error getting deleter volume plugin for volume "a": ' + "no volume plugin matched",
+      "Warning VolumeFailedDelete: error getting deleter volume plugin for " + 'volume "a": no volume plugin matched',
     ],
   },
   {
@@ -329,7 +329,8 @@ const cases: readonly Case[] = [
     ),
     writes: [
       "status a Failed",
-      'Warning VolumeFailedDelete: error getting deleter volume plugin for volume "a": no deletable volume plugin matched',
+      'Warning VolumeFailedDelete: error getting deleter volume plugin for volume "a": ' +
+        "no deletable volume plugin matched",
     ],
   },
   {
