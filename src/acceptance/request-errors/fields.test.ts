@@ -7,6 +7,10 @@ const BATCH = "/apis/batch/v1/namespaces/default";
 const APPS = "/apis/apps/v1/namespaces/default";
 const REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
+const QUALIFIED =
+  "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  " +
+  "or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
 interface Cause {
   readonly field: string;
   readonly message: string;
@@ -102,7 +106,7 @@ t.test("an access review may have an unknown operator, and is checked after an e
     `${at}.rawSelector: Invalid value: "a": may not specified at the same time as requirements`,
     `${at}.requirements[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn'`,
     `${at}.requirements[0].key: Invalid value: "": name part must be non-empty`,
-    `${at}.requirements[0].key: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+    `${at}.requirements[0].key: Invalid value: "": name part must consist of ${QUALIFIED}`,
   ]);
   const system = { uid: "x", creationTimestamp: "2021-01-01T00:00:00Z", selfLink: "/x", deletionGracePeriodSeconds: 5 };
   const sent = { metadata: system, spec: { user: "u", nonResourceAttributes: { path: "/", verb: "get" } } };
@@ -164,6 +168,17 @@ t.test("other embedded objects are one managed field", async (t) => {
   const body = { metadata: { name: "a" }, revision: 1, data: { spec: { x: 1 } } };
   const { metadata } = await dryRun(server, `${APPS}/controllerrevisions`, body);
   t.same(metadata.managedFields[0].fieldsV1, { "f:data": {}, "f:revision": {} });
+});
+
+t.test("labels for Pod Security are checked where they are valid labels", async (t) => {
+  await using server = await startTableServer();
+  const causesOf = async (version: string) => {
+    const labels = { "pod-security.kubernetes.io/enforce-version": version };
+    const causes = await dryRun(server, "/api/v1/namespaces", { metadata: { name: "a", labels } });
+    return causes.map((text: string) => text.slice(0, text.indexOf(":")));
+  };
+  t.same(await causesOf("old"), ["metadata.labels[pod-security.kubernetes.io/enforce-version]"]);
+  t.same(await causesOf("*"), ["metadata.labels"]);
 });
 
 t.test("a patch that removes the version makes every field unknown", async (t) => {

@@ -64,6 +64,9 @@ export function estimateCost(checked: CheckedExpression): CostEstimate {
 /** The maximum number of ranked parts. */
 const UNBOUNDED_MAX = 16;
 
+/** The variable that has the whole value. */
+const ROOT = "self";
+
 class Estimator extends ExprPass<Range> {
   readonly unbounded = new Map<string, UnboundedPart>();
   readonly #checked: CheckedExpression;
@@ -102,7 +105,10 @@ class Estimator extends ExprPass<Range> {
     const local = this.#locals.findLast((each) => each.name === name);
     if (local !== undefined) return local.origin;
     const type = this.#checked.variableType(name);
-    return type === undefined ? undefined : { path: name, type };
+    if (type !== undefined) return { path: name, type };
+    // Kubernetes takes the size of other names, such as that of the type `int`, from the root of the schema.
+    const root = this.#checked.variableType(ROOT);
+    return root === undefined ? undefined : { path: ROOT, type: { ...root, maxElements: root.maxElements ?? 0 } };
   }
 
   select(expr: Select): Range {

@@ -91,25 +91,32 @@ function* validateDefault(
     surroundings === undefined
       ? validateFreeDefault(schema, value, field, options)
       : validateDefaultInResource(surroundings, value, field, options);
+  const pruned = surroundings === undefined ? validatePruned(schema, value, field, options) : [];
   const errors = found.length > 0 ? found : validate(schema, value, field);
-  if (errors.length > 0 || options.validateExpressions === undefined) return errors;
-  return yield* options.validateExpressions(schema, value, field);
+  if (errors.length > 0 || options.validateExpressions === undefined) return [...pruned, ...errors];
+  return [...pruned, ...(yield* options.validateExpressions(schema, value, field))];
+}
+
+function validatePruned(
+  schema: Schema,
+  value: unknown,
+  field: string,
+  { requirePruned = true }: DefaultsOptions,
+): readonly FieldError[] {
+  const { unknown } = decode(schema, value);
+  if (unknown.length === 0 || !requirePruned) return [];
+  return [invalidField(field, unstructured(value), "must not have unknown fields")];
 }
 
 function validateFreeDefault(
   schema: Schema,
   value: unknown,
   field: string,
-  { requirePruned = true, validateResources: examine }: DefaultsOptions,
+  { validateResources }: DefaultsOptions,
 ): readonly FieldError[] {
-  const { unknown, errors } = decode(schema, value);
-  const [first] = errors;
+  const [first] = decode(schema, value).errors;
   if (first !== undefined) return [invalidField(field, unstructured(value), first.message)];
-  const pruned =
-    unknown.length > 0 && requirePruned
-      ? [invalidField(field, unstructured(value), "must not have unknown fields")]
-      : [];
-  return [...pruned, ...(examine?.(schema, value, field) ?? [])];
+  return validateResources?.(schema, value, field) ?? [];
 }
 
 function validateDefaultInResource(

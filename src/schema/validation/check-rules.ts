@@ -36,8 +36,9 @@ export class ValidationReport {
   /** The full path of a field; `path` is relative to the checked value. The root is `<nil>`, as in Go. */
   field(path: string): string {
     if (path === "") return this.base === "" ? "<nil>" : this.base;
-    if (this.base === "") return path;
-    return path.startsWith("[") ? `${this.base}${path}` : `${this.base}.${path}`;
+    // The path of a value of a map begins with a dot. That of an item gets one too, as in Kubernetes.
+    const below = path.startsWith(".") ? path.slice(1) : path;
+    return this.base === "" ? below : `${this.base}.${below}`;
   }
 
   add(...errors: readonly FieldError[]): void {

@@ -127,7 +127,8 @@ function listCheck(schema: ListSchema): Check {
 }
 
 function mapCheck(schema: MapSchema): Check {
-  const pathOf = schema.unstructured === true ? memberPath : key;
+  // Kubernetes' validator of custom resources puts a dot before the name of any value.
+  const pathOf = schema.unstructured === true ? (path: string, name: string) => `${path}.${name}` : key;
   return (value, path, report) => {
     if (!isPlainObject(value)) return;
     const values = checkOf(schema.values);

@@ -40,6 +40,34 @@ t.test("validateDefinition() limits the cost of rules, and suggests bounds", asy
 });
 
 t.test(
+  "validateDefinition() accepts rules that compare the type of a value that is an integer or a string",
+  async (t) => {
+    const rules = ["type(self) == int ? self < 5 : self.size() < 3", "type(self) != string"];
+    const validations = rules.map((rule) => ({ rule }));
+    t.same(
+      errorsOf(widgets({ p: { "x-kubernetes-int-or-string": true, "x-kubernetes-validations": validations } })),
+      [],
+    );
+    const port = { "x-kubernetes-int-or-string": true } as const;
+    const inside = [{ rule: "!has(self.port) || type(self.port) == int" }];
+    t.same(errorsOf(widgets({ p: { type: "object", properties: { port }, "x-kubernetes-validations": inside } })), []);
+  },
+);
+
+t.test("validateDefinition() reports what is wrong with defaults that have unknown fields too", async (t) => {
+  const path = "spec.validation.openAPIV3Schema.properties[p].default";
+  const item = { type: "object", properties: { a: { type: "integer" } } } as const;
+  t.same(errorsOf(widgets({ p: { type: "array", items: item, default: [{ a: "x", b: 1 }] } })), [
+    `${path}: Invalid value: []interface {}{map[string]interface {}{"a":"x", "b":1}}: must not have unknown fields`,
+    `${path}.[0].a: Invalid value: "string": [0].a in body must be of type integer: "string"`,
+  ]);
+  t.same(errorsOf(widgets({ p: { type: "object", additionalProperties: item, default: { k: { a: "x" }, z: 1 } } })), [
+    `${path}.k.a: Invalid value: "string": .k.a in body must be of type integer: "string"`,
+    `${path}.z: Invalid value: "integer": .z in body must be of type object: "integer"`,
+  ]);
+});
+
+t.test(
   "validateDefinition() forbids oldSelf where no previous value corresponds: in items of lists without keys",
   async (t) => {
     const rule = { type: "integer", "x-kubernetes-validations": [{ rule: "self == oldSelf" }] };

@@ -308,8 +308,9 @@ function validateStoredVersions({ spec, status }: CustomResourceDefinition): rea
   const path = "status.storedVersions";
   const stored = status?.storedVersions ?? [];
   if (stored.length === 0) return [invalidField(path, stored, "must have at least one stored version")];
-  const storedNames = new Set<string>(stored);
-  const missing = spec.versions.filter(({ name, storage }) => storage && !storedNames.has(name));
+  // Each stored version stands for one version of the definition.
+  const left = new Set<string>(stored);
+  const missing = spec.versions.filter(({ name, storage }) => !left.delete(name) && storage);
   const names = new Set(spec.versions.map(({ name }) => name));
   return [
     ...missing.map(({ name }) => invalidField(path, stored, `must have the storage version ${name}`)),
@@ -321,7 +322,8 @@ function validateStoredVersions({ spec, status }: CustomResourceDefinition): rea
 
 function storedVersionReason(name: string): string {
   const until = `until a storage migration ensures no data remains persisted in ${name}`;
-  return `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions ${until} and removes ${name} from status.storedVersions`;
+  const kept = `${name} was previously a storage version, and must remain in spec.versions ${until}`;
+  return `missing from spec.versions; ${kept} and removes ${name} from status.storedVersions`;
 }
 
 /** `preserveUnknownFields: true` is rejected for new definitions. */

@@ -1,6 +1,6 @@
 import { validateEach } from "../../../schema/validation/field-error.ts";
 import type { Strategy } from "../../kind.ts";
-import { validateFinalizer } from "../../meta/validation/object-meta.ts";
+import { validateFinalizer, validateLabels } from "../../meta/validation/object-meta.ts";
 import { keepStatus } from "../../strategy.ts";
 import { validatePodSecurityLabels } from "./pod-security-labels.ts";
 import type { Namespace } from "./schema.ts";
@@ -25,9 +25,13 @@ export const namespaceStrategy: Strategy<Namespace> = {
   }),
   // Only the finalize subresource changes the spec.
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
-  validate: (object, previous) => [
-    ...validateEach(object.spec?.finalizers ?? [], (finalizer) => validateFinalizer(finalizer, "spec.finalizers")),
-    ...validatePodSecurityLabels(object.metadata?.labels, previous?.metadata?.labels),
-  ],
+  validate: (object, previous) => {
+    const { labels } = object.metadata ?? {};
+    const finalizers = object.spec?.finalizers ?? [];
+    const errors = validateEach(finalizers, (finalizer) => validateFinalizer(finalizer, "spec.finalizers"));
+    // A plugin checks them in Kubernetes, which sees valid objects only.
+    const isValid = errors.length === 0 && validateLabels(labels).length === 0;
+    return isValid ? validatePodSecurityLabels(labels, previous?.metadata?.labels) : errors;
+  },
   hasSpecFinalizers: ({ spec }) => (spec?.finalizers ?? []).length > 0,
 };
