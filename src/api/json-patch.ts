@@ -134,7 +134,10 @@ class PatchedDocument {
     let found: unknown = parts.length < 2 ? undefined : this.root;
     for (const part of parts.slice(1, -1)) found = isContainer(found) ? itemOf(found, part) : undefined;
     const key = parts.at(-1) ?? "";
-    const context = `error in ${op} for ${op === "copy" && what === "from path" ? "from" : "path"}: '${path}'`;
+    const isSource = what === "from path";
+    // The library names the last element only of what is moved.
+    const named = op === "move" && isSource ? key : path;
+    const context = `error in ${op} for ${op === "copy" && isSource ? "from" : "path"}: '${named}'`;
     if (isContainer(found)) return { container: found, key, context };
     const shown = op === "add" || op === "remove" ? goQuote(path) : path;
     throw new JsonPatchError(`${op} operation does not apply: doc is missing ${what}: ${shown}: missing value`);

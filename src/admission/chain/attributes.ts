@@ -81,7 +81,7 @@ export function metadataOf(object: ApiObject | undefined): ObjectMeta {
 /** The object that errors name. An object that has only a generateName is named by that, as in Kubernetes. */
 export function subjectOf({ kind, group, name, object }: AdmissionRequest): ErrorSubject {
   const { name: own, generateName } = metadataOf(object);
-  return { group, resource: kind.plural, name: name || own || generateName || "Unknown!" };
+  return { group, resource: kind.plural, name: name || own || generateName || "Unknown" };
 }
 
 export function newForbidden(request: AdmissionRequest, reason: string): StatusError {

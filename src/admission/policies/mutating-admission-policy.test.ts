@@ -38,6 +38,20 @@ t.test("what a mutation cannot do rejects the request, unless the failure policy
       apply("Object{metadata: Object.other{}}"),
       /type mismatch: unexpected type name "Object\.other", expected "Object\.m/,
     ],
+    [apply("Object{data: null}"), /typed object: \.data: expected map, got &\{NULL_VALUE\}$/],
+    [
+      patch("[JSONPatch{op: 'move', from: '/data/a~1b', path: '/data/c'}]"),
+      /error in move for path: 'a\/b': Unable to/,
+    ],
+    [
+      patch("[JSONPatch{op: 'add', path: '/data/b', value: quantity('1')}]"),
+      /could not marshal to JSON: type conversion error from 'Quantity' to '\*structpb\.Value'$/,
+    ],
+    [patch("[JSONPatch{op: 'add', path: '/data/b', value: type(1)}]"), /type conversion not supported for 'type'$/],
+    [
+      patch("[JSONPatch{op: 'add', path: '/data', value: {1: 'b'}}]"),
+      /unsupported type conversion from 'int' to string$/,
+    ],
     [patch("[JSONPatch{op: 'remove', path: '/data/none'}]"), /JSON Patch: error in remove for path: '\/data\/none'/],
     [patch("[JSONPatch{op: 'other', path: '/data'}]"), /JSON Patch: Unexpected kind: other$/],
   ] as const;
@@ -60,6 +74,41 @@ t.test("what a mutation cannot do rejects the request, unless the failure policy
   });
   const { json } = await f.createConfigMap("m");
   t.match(json, { code: 500, message: 'Internal error occurred: strict decoding error: unknown field "none"' });
+});
+
+t.test("a mutation cannot move an object to another namespace, and one without gets that of the request", async (t) => {
+  await using f = await startPolicyServer();
+  await f.mutate("p", { mutations: [apply("Object{metadata: Object.metadata{namespace: 'other'}}")] });
+  const { json } = await f.createConfigMap("m");
+  const message = "the namespace of the provided object does not match the namespace sent on the request";
+  t.match(json, { code: 400, message });
+  await f.send(`DELETE ${POLICIES}/p`);
+  const value = "Object.metadata{name: 'm', labels: {'a': 'b'}}";
+  await f.mutate("q", { mutations: [patch(`[JSONPatch{op: 'add', path: '/metadata', value: ${value}}]`)] });
+  t.match((await f.createConfigMap("m")).json, { metadata: { namespace: "default", labels: { a: "b" } } });
+});
+
+t.test("an apply configuration has the types of the version's own OpenAPI document", async (t) => {
+  await using f = await startPolicyServer();
+  const resourceRules = [
+    { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] },
+    { apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["replicationcontrollers/scale"] },
+  ];
+  const replicas = "has(request.subResource) ? Object{spec: Object.spec{replicas: 2}} : ";
+  const seconds = "Object{spec: Object.spec{terminationGracePeriodSeconds: 5.5}}";
+  await f.mutate("p", { matchConstraints: { resourceRules }, mutations: [apply(replicas + seconds)] });
+  const spec = { containers: [{ name: "c", image: "i" }] };
+  const pod = await f.server.send("POST /api/v1/namespaces/default/pods", { body: { metadata: { name: "p" }, spec } });
+  t.match(
+    pod.json.message,
+    /unable to convert unstructured object to \/v1, Kind=Pod: cannot convert float64 to int64$/,
+  );
+  const path = "/api/v1/namespaces/default/replicationcontrollers";
+  const template = { metadata: { labels: { a: "b" } }, spec };
+  await f.server.send(`POST ${path}`, { body: { metadata: { name: "r" }, spec: { template } } });
+  const body = { metadata: { name: "r", namespace: "default" }, spec: { replicas: 1 } };
+  const scale = await f.server.send(`PUT ${path}/r/scale`, { body });
+  t.match(scale.json.message, /typed object: no corresponding type for autoscaling\/v1, Kind=Scale$/);
 });
 
 t.test("an apply configuration cannot set parts of atomic values", async (t) => {

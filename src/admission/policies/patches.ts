@@ -16,6 +16,10 @@ import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { type EquivalentResource, encodeJson } from "../matching/equivalent-resource.ts";
 
+/** An apply configuration cannot set null, which no type accepts. */
+const NULL = Symbol("NULL_VALUE");
+const TYPED = "failed to convert patch object to typed object";
+
 /** The mutation cannot be applied; the failure policy decides. */
 export class MutationError extends Error {}
 
@@ -28,9 +32,14 @@ export function applyConfiguration(resource: EquivalentResource, object: ApiObje
   const mismatches = [...typeMismatches(configuration, [configuration.typeName])];
   if (mismatches.length > 0) throw new MutationError(`type mismatch: ${mismatches.join("\n")}`);
   const { group, version, kind } = resource.objects;
-  const patch = { ...jsonOf(configuration), apiVersion: formatApiVersion(group, version), kind };
+  const patch = { ...jsonOf(configuration, NULL), apiVersion: formatApiVersion(group, version), kind };
   const shape = shapeOf(resource.schema);
-  check("failed to convert patch object to typed object", () => validateTyped(shape, patch));
+  // Kubernetes looks for the type in the OpenAPI document of its own version, which has none of `autoscaling/v1.Scale`.
+  if (resource.kind === undefined && group !== resource.group) {
+    const type = `${formatGroupVersion(group, version)}, Kind=${kind}`;
+    throw new MutationError(`error applying patch: ${TYPED}: no corresponding type for ${type}`);
+  }
+  check(TYPED, () => validateTyped(shape, patch));
   const atomics = [...findAtomics(shape, patch, "")];
   if (atomics.length > 0) {
     const what = `may not mutate atomic arrays, maps or structs: ${atomics.join(", ")}`;
@@ -80,11 +89,11 @@ function operationOf(operation: Value): JsonPatchOperation {
   };
 }
 
-function jsonOf(value: ObjectValue): Readonly<Record<string, unknown>>;
+function jsonOf(value: ObjectValue, nullValue?: unknown): Readonly<Record<string, unknown>>;
 function jsonOf(value: Value): unknown;
-function jsonOf(value: Value): unknown {
+function jsonOf(value: Value, nullValue: unknown = null): unknown {
   try {
-    return toJson(value);
+    return toJson(value, nullValue);
   } catch (error) {
     if (!(error instanceof NoJsonError)) throw error;
     throw new MutationError(
@@ -139,13 +148,30 @@ function decodeMutated(resource: EquivalentResource, json: unknown, unknownField
   const { schema, kind } = resource;
   const { value, errors, unknown } = decode(schema, json, { unknownFields });
   const [error] = errors;
-  if (error !== undefined) throw internalError(`json: cannot unmarshal ${error.path}: ${error.message}`);
+  if (error !== undefined) {
+    if (unknownFields === "report") throw internalError(error.message);
+    const { group, version, kind: name } = resource.objects;
+    const gvk = `${formatGroupVersion(group, version)}, Kind=${name}`;
+    throw new MutationError(`unable to convert unstructured object to ${gvk}: ${describeConversion(error.message)}`);
+  }
   if (unknown.length > 0) {
     throw internalError(`strict decoding error: ${unknown.map((path) => `unknown field ${goQuote(path)}`).join(", ")}`);
   }
   const { kind: _, apiVersion: __, ...object } = value as ApiObject;
   const defaulted = applyDefaults(schema, object as ApiObject);
   return kind?.strategy.setDefaults?.(defaulted) ?? defaulted;
+}
+
+/** Kubernetes' converter names the types only. */
+function describeConversion(message: string): string {
+  const [, type] =
+    /^json: cannot unmarshal number [-+.\deE]+ into Go struct field .* of type (u?int\d*)$/.exec(message) ?? [];
+  return type === undefined ? message : `cannot convert float64 to ${type}`;
+}
+
+/** `/v1` for the core group. */
+function formatGroupVersion(group: string, version: string): string {
+  return `${group}/${version}`;
 }
 
 function internalError(message: string): StatusError {

@@ -4,6 +4,7 @@ import { TimeSlice } from "../../std/async/time-slice.ts";
 import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
 import { runMutatingAdmission, runValidatingAdmission } from "./admission.ts";
 import { applyDefaults } from "./apply-defaults.ts";
+import { setNamespace } from "./name-and-namespace.ts";
 import { AFTER_ADMISSION, dedupOwnerReferences } from "./owner-references.ts";
 import { prepareForCreate, prepareForUpdate } from "./prepare.ts";
 import type { WriteRequest } from "./request.ts";
@@ -36,7 +37,8 @@ export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T)
     const mutated = mutating instanceof Promise ? await mutating : mutating;
     // A webhook or policy may have made it long.
     if (slice === undefined && mutated !== tracked && areLong(mutated)) slice = new TimeSlice();
-    const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
+    const placed = mutated === tracked ? mutated : setNamespace(request, mutated);
+    const admitted = dedupOwnerReferences(request, placed, AFTER_ADMISSION);
     if (slice?.isOver) await slice.end();
     if (options.checkEscalation !== undefined) await options.checkEscalation(scope, admitted, previous);
     return await store(admitted, async (allocate) => {

@@ -141,6 +141,7 @@ function goType(value: unknown): string {
   if (Array.isArray(value)) return "[]interface {}";
   if (typeof value === "object") return "map[string]interface {}";
   if (typeof value === "bigint") return "int64";
+  if (typeof value === "symbol") return "structpb.NullValue";
   if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
   return typeof value === "boolean" ? "bool" : "string";
 }
@@ -158,5 +159,6 @@ function formatGoSyntax(value: unknown): string {
     const texts = members.map((name) => `${JSON.stringify(name)}:${formatGoSyntax(value[name])}`);
     return `map[string]interface {}{${texts.join(", ")}}`;
   }
+  if (typeof value === "symbol") return "0";
   return value === null ? "interface {}(nil)" : stringifyExact(value);
 }

@@ -31,5 +31,6 @@ function writeGoValue(value: unknown, write: (part: string) => void, hasSpace: (
       writeGoValue(value[name], write, hasSpace);
     }
     write("]");
-  } else write(value === null ? "<nil>" : String(value));
+  } else if (typeof value === "symbol") write(value.description ?? "");
+  else write(value === null ? "<nil>" : String(value));
 }
