@@ -241,3 +241,8 @@ export interface Strategy<T> {
   /** Whether the object has finalizers in its spec, which a deletion waits for as well (Namespaces). */
   hasSpecFinalizers?(object: T): boolean;
 }
+
+/** The release without the kind; empty if its removal is not planned. */
+export function removedRelease({ deprecation = "" }: Pick<Kind, "deprecation">): string {
+  return /unavailable in v(\d+\.\d+)/.exec(deprecation)?.[1] ?? "";
+}

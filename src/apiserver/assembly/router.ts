@@ -150,7 +150,11 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
   if (options.issuerDiscovery !== undefined) {
     const { configuration, jwks } = options.issuerDiscovery;
     addGet(CONFIGURATION_PATH, configuration);
-    addGet(JWKS_PATH, jwks);
+    addGet(JWKS_PATH, async ({ request }) => {
+      const mediaType = "application/jwk-set+json";
+      if (!acceptsExactly(request.headers.accept, [{ mediaType }])) throw notAcceptable([mediaType]);
+      return await jwks();
+    });
   }
   addAny("/", async (context) => rootPaths(context, options, discovery));
 }

@@ -91,6 +91,8 @@ t.test("issuer discovery serves the keys that verify tokens", async (t) => {
   t.equal(page.headers["cache-control"], "public, max-age=3600");
   const jwks = await server.send("GET /openid/v1/jwks");
   t.equal(jwks.headers["content-type"], "application/jwk-set+json");
+  const { json: refusal } = await server.send("GET /openid/v1/jwks", { headers: { accept: "application/json" } });
+  t.match(refusal, { code: 406, message: /Available representations: application\/jwk-set\+json$/ });
   const { token } = (await server.send(`POST ${ACCOUNT}/token`, { body: { spec: {} } })).json.status;
   const jws = parseJws(token);
   const key = jwks.json.keys.find(({ kid }: { kid: string }) => kid === jws?.keyId) as webcrypto.JsonWebKey;

@@ -152,9 +152,13 @@ class DiscoveryDocuments {
       throw hasMediaType ? transformNotAcceptable(ADVERTISED_TYPES) : notAcceptable(ADVERTISED_TYPES);
     }
     const aggregated = match.params.as === undefined ? undefined : this.#aggregated.get(`${match.params.v}${path}`);
-    if (aggregated !== undefined) return respondAggregated(aggregated, match.offer, ifNoneMatch);
+    if (aggregated !== undefined) {
+      if (ifNoneMatch !== aggregated.etag) context.audit?.setResponse(() => aggregated.document.json.toString());
+      return respondAggregated(aggregated, match.offer, ifNoneMatch);
+    }
     const document = path === "/api" ? createDocument(this.#versionsDocument()) : this.#documents.get(path);
     if (document === undefined) throw new Error(`Cannot serve discovery of ${path}: it is not served`);
+    context.audit?.setResponse(() => document.json.toString());
     const body = encodeDocument(document, match.offer);
     const { mediaType } = match.offer;
     if (mediaType !== "application/json" || !isPretty(context)) return bytesResponse(200, mediaType, body);

@@ -60,6 +60,44 @@ async function failToCreate(
   return lines.map((line) => JSON.parse(line) as LoggedEvent);
 }
 
+t.test(
+  "discovery documents are recorded as responses, and requests for deprecated versions have annotations",
+  async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), "svc-discovery-"));
+    t.teardown(() => rm(directory, { recursive: true }));
+    const [policy, log] = [join(directory, "policy"), join(directory, "log")];
+    const rules = [{ level: "RequestResponse", omitStages: ["RequestReceived"] }];
+    await writeFile(policy, JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "Policy", rules }));
+    const flags = { ...defaultFlags(auditFlags), "audit-policy-file": policy, "audit-log-path": log };
+    const server = await startTestServer({ audit: auditConfig(flags) });
+    const aggregated = { accept: "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io" };
+    await server.send("GET /api", { headers: { "audit-id": "versions" } });
+    await server.send("GET /apis", { headers: { "audit-id": "groups" } });
+    await server.send("GET /apis/apps", { headers: { "audit-id": "group" } });
+    await server.send("GET /apis/apps/v1", { headers: { "audit-id": "resources" } });
+    await server.send("GET /apis", { headers: { ...aggregated, "audit-id": "aggregated" } });
+    const schema = { openAPIV3Schema: { type: "object" } };
+    const version = { name: "v1", served: true, storage: true, deprecated: true, schema };
+    const names = { plural: "things", kind: "Thing" };
+    const spec = { group: "example.com", names, scope: "Namespaced", versions: [version] };
+    const body = { metadata: { name: "things.example.com" }, spec };
+    await server.send("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body });
+    await server.clock.advance(1000);
+    await server.send("GET /apis/example.com/v1/things", { headers: { "audit-id": "deprecated" } });
+    await server.send("GET /api/v1/componentstatuses", { headers: { "audit-id": "status" } });
+    await server.send("GET /api/v1/configmaps", { headers: { "audit-id": "current" } });
+    await server[Symbol.asyncDispose]();
+    const lines = (await readFile(log, "utf8")).split("\n").filter((line) => line !== "");
+    const events = new Map(lines.map((line) => [JSON.parse(line).auditID, JSON.parse(line)]));
+    const kinds = { versions: "APIVersions", groups: "APIGroupList", group: "APIGroup", resources: "APIResourceList" };
+    for (const [id, kind] of Object.entries(kinds)) t.equal(events.get(id).responseObject?.kind, kind, id);
+    t.match(events.get("aggregated").responseObject, { kind: "APIGroupDiscoveryList", items: [] });
+    for (const id of ["deprecated", "status"]) t.match(events.get(id).annotations, { "k8s.io/deprecated": "true" }, id);
+    t.notOk("k8s.io/removed-release" in events.get("deprecated").annotations);
+    t.notOk("k8s.io/deprecated" in events.get("current").annotations);
+  },
+);
+
 t.test("a request that ends with an unexpected error is recorded in the stage Panic, with code 500", async (t) => {
   const events = await failToCreate(t, new TypeError("secret detail"));
   t.match(events, [{ stage: "RequestReceived" }, { stage: "Panic", responseStatus: { code: 500 } }]);

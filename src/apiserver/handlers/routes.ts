@@ -1,6 +1,6 @@
 /** The routes of a kind: the paths and methods of its verbs and subresources. */
 import { type GroupAliases, groupNames } from "../../api/group-aliases.ts";
-import type { ApiObject, Kind, Subresource, Verb } from "../../api/kind.ts";
+import { type ApiObject, type Kind, removedRelease, type Subresource, type Verb } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
@@ -45,6 +45,14 @@ export function addResourceRoutes(
   }
 }
 
+/** In a warning, and in the audit log. */
+function reportDeprecation(kind: Kind, warning: string, { warnings, annotations }: RequestContext): void {
+  warnings.push(warning);
+  annotations.add("k8s.io/deprecated", "true");
+  const release = removedRelease(kind);
+  if (release !== "") annotations.add("k8s.io/removed-release", release);
+}
+
 export function addKindRoutes(router: Router<Route>, target: ResourceTarget, extra: ExtraHandlers): void {
   const { kind, group } = target;
   const base = group === "" ? `/api/${kind.version}` : `/apis/${group}/${kind.version}`;
@@ -52,7 +60,7 @@ export function addKindRoutes(router: Router<Route>, target: ResourceTarget, ext
   const add = (method: string, path: string, handler: ResourceHandler | undefined): void => {
     if (handler === undefined) return;
     router.add(method, path, (context, params) => {
-      if (kind.deprecation !== undefined) context.warnings.push(kind.deprecation);
+      if (kind.deprecation !== undefined) reportDeprecation(kind, kind.deprecation, context);
       return handler(target, context, params);
     });
   };

@@ -1,5 +1,5 @@
 /** Metrics of requests: counts, durations, response sizes and watch events. */
-import type { Kind } from "../../api/kind.ts";
+import { type Kind, removedRelease } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { type HttpResponse, isAborted } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
@@ -266,11 +266,6 @@ const DRY_RUN_SCOPES = { resource: "resource All", namespace: "namespace All", c
 
 function isSubresource(kind: Kind, name: string): boolean {
   return kind.subresources.some((subresource) => subresource.name === name);
-}
-
-/** Empty for a deprecated kind without a planned removal. */
-function removedRelease(kind: Kind): string {
-  return /unavailable in v(\d+\.\d+)/.exec(kind.deprecation ?? "")?.[1] ?? "";
 }
 
 function requestFamilies(registry: MetricRegistry): RequestFamilies {

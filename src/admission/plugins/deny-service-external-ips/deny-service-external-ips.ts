@@ -14,7 +14,7 @@ export function denyServiceExternalIPs(): AdmissionPlugin {
         (service as Service | undefined)?.spec?.externalIPs ?? [];
       const existing = addressesOf(request.oldObject);
       if (addressesOf(request.object).every((address) => existing.includes(address))) return;
-      throw newForbidden(request, "Use of external IPs is denied by admission control.");
+      throw newForbidden(request, "Use of external IPs is denied by admission control");
     },
   };
 }

@@ -141,7 +141,7 @@ t.test("nodeRestriction lets a node update, evict and delete only pods bound to 
     "node n1 can only evict pods with spec.nodeName set to itself",
   );
   const gone = pod("gone", "n1");
-  t.equal(await reasonOf(podKind, gone, { operation: "CREATE", subresource: "eviction" }), 'pods "gone" not found');
+  t.equal(await reasonOf(podKind, gone, { operation: "CREATE", subresource: "eviction" }), 'pod "gone" not found');
 });
 
 t.test("nodeRestriction lets a node change only its own Node, except taints and restricted labels", async (t) => {
@@ -164,7 +164,8 @@ t.test("nodeRestriction lets a node change only its own Node, except taints and 
       nodeKind,
       node({ "node-role.svc.io/x": "", "node-restriction.kubernetes.io/x": "", "a.k8s.io/b": "" }),
     ),
-    'node "n1" is not allowed to set the following labels: a.k8s.io/b, node-restriction.kubernetes.io/x, node-role.svc.io/x',
+    'node "n1" is not allowed to set the following labels: a.k8s.io/b, ' +
+      "node-restriction.kubernetes.io/x, node-role.svc.io/x",
   );
   t.equal(await reasonOf(nodeKind, node({}, {}, "n2")), 'node "n1" is not allowed to modify node "n2"');
   const source = { configSource: { configMap: { name: "a" } } };
@@ -175,6 +176,10 @@ t.test("nodeRestriction lets a node change only its own Node, except taints and 
   const update = (next: ApiObject, oldObject: ApiObject): Promise<string> => reasonOf(nodeKind, next, { oldObject });
   t.equal(await update(node(own, { taints }), node({ "kubernetes.io/hostname": "n0" }, { taints })), "");
   t.equal(await update(node({}, { taints }), node({})), 'node "n1" is not allowed to modify taints');
+  const emptySource = node({}, { configSource: {} });
+  t.match(await update(emptySource, node({})), /is not allowed to update configSource to a new non-nil configSource$/);
+  const owned = { metadata: { name: "n1", ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "y" }] } };
+  t.equal(await update(owned, node({})), 'node "n1" is not allowed to modify ownerReferences');
   t.equal(await update(node({}, source), node({}, source)), "");
   t.equal(
     await update(node({}, source), node({})),
@@ -216,7 +221,8 @@ t.test("nodeRestriction lets a node update only capacity and conditions of a cla
 });
 
 t.test(
-  "nodeRestriction lets a node request tokens only for its pods, and for audiences of their volumes or granted by rules",
+  "nodeRestriction lets a node request tokens only for its pods, and for audiences " +
+    "of their volumes or granted by rules",
   async (t) => {
     const token = (name: string, audiences: readonly string[] = [], bound: object = {}): TokenRequest =>
       ({
@@ -238,11 +244,12 @@ t.test(
       /^the UID in the bound object reference \(old\) does not match/,
     );
     t.equal(await request(token("theirs")), "node requested token bound to a pod scheduled on a different node");
-    t.equal(await request(token("gone")), 'pods "gone" not found');
+    t.equal(await request(token("gone")), 'pod "gone" not found');
     t.equal(await request(token("mine", ["a", "b"])), "node may only request 0 or 1 audiences");
     t.equal(
       await request(token("mine", ["other"])),
-      'audience "other" not found in pod spec volume, system:node:n1 is not authorized to request tokens for this audience',
+      'audience "other" not found in pod spec volume, system:node:n1 is not authorized ' +
+        "to request tokens for this audience",
     );
     t.equal(await request(token("mine", ["other"]), ["ServiceAccountNodeAudienceRestriction"]), "");
   },

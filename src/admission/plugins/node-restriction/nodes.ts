@@ -3,6 +3,7 @@ import { type Node, nodeConfigSource, taint } from "../../../api/core/node/schem
 import { mayNodeSetLabel } from "../../../flags/types/node.ts";
 import { list } from "../../../schema/define.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { type AdmissionRequest, metadataOf, newForbidden } from "../../chain/attributes.ts";
 
 const taints = list(taint);
@@ -23,12 +24,16 @@ export function restrictNode(node: string, request: AdmissionRequest): void {
     if (labels !== "") throw reject(`node ${quotedNode} is not allowed to set the following labels: ${labels}`);
     return;
   }
-  if (configSource !== undefined && !semanticEqual(nodeConfigSource, configSource, previous.spec?.configSource)) {
+  const { configSource: current } = previous.spec ?? {};
+  const isSame = current !== undefined && semanticEqual(nodeConfigSource, configSource, current);
+  if (configSource !== undefined && !isSame) {
     throw reject(`node ${quotedNode} is not allowed to update configSource to a new non-nil configSource`);
   }
   if (!semanticEqual(taints, next.spec?.taints, previous.spec?.taints)) {
     throw reject(`node ${quotedNode} is not allowed to modify taints`);
   }
+  const [owners, before] = [next, previous].map((object) => metadataOf(object).ownerReferences ?? []);
+  if (!deepEqual(owners, before)) throw reject(`node ${quotedNode} is not allowed to modify ownerReferences`);
   if (labels !== "") throw reject(`is not allowed to modify labels: ${labels}`);
 }
 

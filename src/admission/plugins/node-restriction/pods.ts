@@ -50,7 +50,7 @@ async function restrictCreate(node: string, request: AdmissionRequest, { reader 
   const ownerError = validateOwner(node, pod);
   if (ownerError !== undefined) throw reject(ownerError);
   const present: Node | undefined = await reader.get(nodeKind, "", node, request.signal);
-  if (present === undefined) throw notFound({ group: "", resource: nodeKind.plural, name: node });
+  if (present === undefined) throw notFound({ group: "", resource: "node", name: node });
   const ownerUid = metadataOf(pod).ownerReferences?.[0]?.uid ?? "";
   const uid = metadataOf(present).uid ?? "";
   if (ownerUid !== uid) throw reject(`node ${node} UID mismatch: expected ${ownerUid} got ${uid}`);
@@ -117,9 +117,9 @@ async function restrictEviction(node: string, request: AdmissionRequest, deps: D
   throw newForbidden(request, `node ${node} can only evict pods with spec.nodeName set to itself`);
 }
 
-/** Throws a 404 if the pod does not exist. */
+/** Throws a 404 if the pod does not exist, with the singular name that Kubernetes' caches use. */
 export async function getPod({ namespace, signal }: AdmissionRequest, name: string, { reader }: Deps): Promise<Pod> {
   const pod = await reader.get(podKind, namespace, name, signal);
-  if (pod === undefined) throw notFound({ group: "", resource: podKind.plural, name });
+  if (pod === undefined) throw notFound({ group: "", resource: "pod", name });
   return pod;
 }

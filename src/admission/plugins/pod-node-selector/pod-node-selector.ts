@@ -24,6 +24,14 @@ export function podNodeSelector({ reader, configuration }: Pick<PluginDeps, "rea
     const text = found?.metadata?.annotations?.[ANNOTATION];
     return text === undefined ? (configured.get(CLUSTER_DEFAULT) ?? {}) : parseAnnotation(text);
   };
+  const check = async ({ spec }: Pod, request: AdmissionRequest): Promise<void> => {
+    const requested = spec?.nodeSelector ?? {};
+    rejectConflict(request, await namespaceSelector(request), requested);
+    const allowed = configured.get(request.namespace) ?? {};
+    if (Object.keys(allowed).length === 0) return;
+    if (Object.entries(requested).every(([label, value]) => allowed[label] === value)) return;
+    throw newForbidden(request, "pod node label selector labels conflict with its namespace whitelist");
+  };
   const plugin: AdmissionPlugin = {
     name: "PodNodeSelector",
     handles: (attributes) => matchesResource(attributes, podKind, ["CREATE"]),
@@ -32,16 +40,11 @@ export function podNodeSelector({ reader, configuration }: Pick<PluginDeps, "rea
       const selector = await namespaceSelector(request);
       const nodeSelector = { ...pod.spec?.nodeSelector, ...selector };
       rejectConflict(request, selector, pod.spec?.nodeSelector);
-      return Object.keys(selector).length === 0 ? undefined : ({ ...pod, spec: { ...pod.spec, nodeSelector } } as Pod);
+      const next = { ...pod, spec: { ...pod.spec, nodeSelector } } as Pod;
+      await check(next, request);
+      return Object.keys(selector).length === 0 ? undefined : next;
     },
-    async validate(request) {
-      const requested = (request.object as Pod).spec?.nodeSelector ?? {};
-      rejectConflict(request, await namespaceSelector(request), requested);
-      const allowed = configured.get(request.namespace) ?? {};
-      if (Object.keys(allowed).length === 0) return;
-      if (Object.entries(requested).every(([label, value]) => allowed[label] === value)) return;
-      throw newForbidden(request, "pod node label selector labels conflict with its namespace whitelist");
-    },
+    validate: async (request) => await check(request.object as Pod, request),
   };
   return plugin;
 }

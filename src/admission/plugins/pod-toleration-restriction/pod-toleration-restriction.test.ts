@@ -58,7 +58,15 @@ t.test(
       await rejectionOf(tolerations("given", more)),
       "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist",
     );
-    t.match(await rejectionOf(tolerations("broken")), /^cannot read annotation scheduler\.alpha/);
+    t.equal(await rejectionOf(tolerations("broken")), "unexpected end of JSON input");
+    const limited = { configuration: configurationOf({ ...configuration.value, whitelist: [gpu] }) };
+    const strict = podTolerationRestriction(pluginDeps(present, limited));
+    const rejection = await rejectionOf(runPlugin({ ...strict, validate: () => {} }, podKind, pod({}, "other")));
+    t.match(
+      rejection,
+      /conflict with its cluster whitelist$/,
+      "the added tolerations are checked before other plugins",
+    );
     const wrong = configurationOf({ apiVersion: "v1", kind: "Configuration" });
     t.throws(() => podTolerationRestriction(pluginDeps([], { configuration: wrong })), /expected apiVersion: podtoler/);
   },

@@ -8,6 +8,7 @@ import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity
 import { StatusError } from "../../../api/status.ts";
 import { decode } from "../../../schema/decode/decode.ts";
 import { list, object, optional, string } from "../../../schema/define.ts";
+import { parseJson } from "../../../schema/json/parse.ts";
 import { type AdmissionRequest, matchesResource } from "../../chain/attributes.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
@@ -46,7 +47,21 @@ export function podTolerationRestriction({ reader, configuration }: Pick<PluginD
   ): Promise<readonly Toleration[] | undefined> => {
     const found = await reader.get(namespaceKind, "", request.namespace, request);
     const text = found?.metadata?.annotations?.[annotation];
-    return text === undefined ? undefined : parseAnnotation(annotation, text);
+    return text === undefined ? undefined : parseAnnotation(text);
+  };
+  const checkWhitelist = async ({ spec }: Pod, request: AdmissionRequest): Promise<void> => {
+    const { tolerations = [] } = spec ?? {};
+    if (tolerations.length === 0) return;
+    const own = await annotatedTolerations(WHITELIST, request);
+    const whitelist = own ?? cluster.whitelist ?? [];
+    if (whitelist.length === 0) return;
+    if (tolerations.every((one) => whitelist.some((allowed) => isSuperset(allowed, one)))) return;
+    const what = "pod tolerations (possibly merged with namespace default tolerations)";
+    throw new StatusError(
+      500,
+      "",
+      `${what} conflict with its ${own === undefined ? "cluster" : "namespace"} whitelist`,
+    );
   };
   const plugin: AdmissionPlugin = {
     name: "PodTolerationRestriction",
@@ -57,32 +72,28 @@ export function podTolerationRestriction({ reader, configuration }: Pick<PluginD
       const { tolerations: podTolerations = [] } = pod.spec;
       const defaults =
         request.operation === "CREATE" ? ((await annotatedTolerations(DEFAULTS, request)) ?? cluster.default) : [];
-      const merged = (defaults ?? []).length === 0 ? podTolerations : mergeTolerations(defaults ?? [], podTolerations);
-      const tolerations = qosClassOf(pod.spec) === "BestEffort" ? merged : mergeTolerations(merged, [MEMORY_PRESSURE]);
-      return tolerations === podTolerations ? undefined : ({ ...pod, spec: { ...pod.spec, tolerations } } as Pod);
+      const added = [...(defaults ?? []), ...(qosClassOf(pod.spec) === "BestEffort" ? [] : [MEMORY_PRESSURE])];
+      const tolerations = added.length === 0 ? podTolerations : mergeTolerations(podTolerations, added);
+      const next = { ...pod, spec: { ...pod.spec, tolerations } } as Pod;
+      await checkWhitelist(next, request);
+      return tolerations === podTolerations ? undefined : next;
     },
-    async validate(request) {
-      const { tolerations = [] } = (request.object as Pod).spec ?? {};
-      if (tolerations.length === 0) return;
-      const whitelist = (await annotatedTolerations(WHITELIST, request)) ?? cluster.whitelist ?? [];
-      if (whitelist.length === 0) return;
-      if (tolerations.every((one) => whitelist.some((allowed) => isSuperset(allowed, one)))) return;
-      const what = "pod tolerations (possibly merged with namespace default tolerations)";
-      throw new StatusError(500, "", `${what} conflict with its namespace whitelist`);
-    },
+    validate: async (request) => await checkWhitelist(request.object as Pod, request),
   };
   return plugin;
 }
 
 /** Throws a 500 for an invalid annotation, as Kubernetes does. */
-function parseAnnotation(annotation: string, text: string): readonly Toleration[] {
+function parseAnnotation(text: string): readonly Toleration[] {
   if (text === "") return [];
   try {
-    const { value, errors } = decode(tolerationList, JSON.parse(text), { unknownFields: "drop" });
+    const { value: json } = parseJson(Buffer.from(text));
+    const { value, errors } = decode(tolerationList, json, { unknownFields: "drop" });
     const [error] = errors;
     if (error !== undefined) throw new Error(error.message);
     return value;
   } catch (cause) {
-    throw new StatusError(500, "", `cannot read annotation ${annotation}: ${(cause as Error).message}`, { cause });
+    const message = (cause as Error).message.replace(/ \(line \d+, column \d+\)$/, "");
+    throw new StatusError(500, "", message, { cause });
   }
 }

@@ -42,7 +42,11 @@ export function serviceAccount({ reader, clock, random }: Deps): AdmissionPlugin
       matchesResource(attributes, podKind, ["UPDATE"], "ephemeralcontainers"),
     mutate(request) {
       const pod = request.object as Pod;
-      if (request.operation !== "CREATE" || pod.spec === undefined || isMirrorPod(pod)) return undefined;
+      if (request.operation !== "CREATE" || pod.spec === undefined) return undefined;
+      if (isMirrorPod(pod)) {
+        validateMirrorPod(pod, request);
+        return undefined;
+      }
       const named = withAccountName(pod.spec, pod.spec.serviceAccountName || DEFAULT);
       return andThen(getAccount(named, request, { reader, clock }), (account) => {
         const automount = named.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
