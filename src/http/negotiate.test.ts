@@ -21,7 +21,10 @@ const choices: readonly (readonly [string | undefined, object | undefined])[] = 
   ["application/json;q=0, application/yaml;q=0.1", yaml],
   ["*/*, application/yaml", yaml],
   ["application/vnd.kubernetes.protobuf, application/json", protobuf],
-  ["APPLICATION/YAML", yaml],
+  ["APPLICATION/YAML", undefined],
+  ["application / yaml", yaml],
+  ["application/yaml/", yaml],
+  ["application/yaml/x", undefined],
   ["application/json;q=banana", json],
   ["application/json;q=0", json],
   ["application/json;q=0, application/yaml;q=banana", json],
@@ -30,10 +33,6 @@ const choices: readonly (readonly [string | undefined, object | undefined])[] = 
   ["*/*, application/yaml;q=0.5", yaml],
   ["application/yaml;q=0.5, */*", json],
   ["application/*, application/yaml;q=0.5", yaml],
-  ["application/json;as=Table;v=v1;g=meta.k8s.io", undefined],
-  ["application/json;as=Table;v=v1;g=meta.k8s.io,application/json", json],
-  ["application/json;v=v1,application/yaml", yaml],
-  ["application/json;g=meta.k8s.io", undefined],
   ["garbage", undefined],
   [";;;,,,///", undefined],
   ['application/json;x="a,b;q=0"', json],
@@ -53,14 +52,23 @@ t.test("negotiate() lets the caller check parameters, and returns them", async (
   t.strictSame({ ...negotiate("application/json;as=Other, application/json", offers, table)?.params }, {});
 });
 
+t.test("parseAccept() takes parameters as they are, and omits those without one value", async (t) => {
+  const paramsOf = (text: string): object => ({ ...parseAccept(`a/b;${text}`)[0]?.params });
+  t.strictSame(paramsOf("as=Table; v = v1 ;g=x"), { as: "Table", v: "v1", g: "x" });
+  t.strictSame(paramsOf('as="Table";AS=x'), { as: '"Table"', AS: "x" });
+  t.strictSame(paramsOf("as=;v;g=a=b;;q=0.5"), {});
+});
+
 t.test("parseMediaType() parses parameters, and returns undefined for a malformed type", async (t) => {
   const media = parseMediaType('Application/JSON; Charset="utf-8" ;stream=watch; __proto__=x');
   t.equal(media?.type, "application/json");
   t.equal(media?.params.charset, "utf-8");
   t.equal(media?.params.stream, "watch");
   t.notOk("constructor" in (media?.params ?? {}));
-  for (const bad of ["", "json", "a/b/c", "a /b", "a/b;c d=1", "\u0000/x"])
-    t.equal(parseMediaType(bad), undefined, JSON.stringify(bad));
+  for (const good of ["a/b;", "a/b ; ", 'a/b;c="";', 'a/b;c="\\"";d=e']) t.equal(parseMediaType(good)?.type, "a/b", good);
+  const bad = ["", "json", "a/b/c", "a /b", "a/b;c d=1", "\u0000/x", "a/b;c", "a/b;;", "a/b; ;", "a/b;c=", 'a/b;c="d'];
+  for (const text of [...bad, "a/b;c=d;c=e", "a/b;c=d e", 'a/b;c="d"e'])
+    t.equal(parseMediaType(text), undefined, JSON.stringify(text));
 });
 
 t.test("parseAccept() parses a bounded number of clauses", async (t) => {

@@ -1,9 +1,8 @@
 import { createTextRecord } from "../std/collections/text-record.ts";
 
 export interface MediaType {
-  /** `application/json`, lower case. */
+  /** `application/json` */
   readonly type: string;
-  /** Names in lower case. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -16,23 +15,30 @@ export interface Offer {
 const CLAUSES_MAX = 64;
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~\w]+$/;
+const PARAMETER = /\s*;\s*([!#$%&'*+\-.^_`|~\w]+)\s*=\s*(?:([!#$%&'*+\-.^_`|~\w]+)|"((?:\\.|[^"\\\r\n])*)")/y;
 
-/** A `Content-Type`; undefined when it is malformed. */
+/**
+ * A `Content-Type`, in lower case but for values of parameters; undefined when it is malformed. As in Go: a parameter
+ * has a value and stands once, and one semicolon may end the header.
+ */
 export function parseMediaType(header: string): MediaType | undefined {
-  const [first = "", ...rest] = splitOutsideQuotes(header, ";");
-  const type = first.trim().toLowerCase();
+  const end = header.indexOf(";");
+  const type = (end === -1 ? header : header.slice(0, end)).trim().toLowerCase();
   const [major, minor, ...more] = type.split("/");
   if (major === undefined || minor === undefined || more.length > 0) return undefined;
   if (!TOKEN.test(major) || !TOKEN.test(minor)) return undefined;
   const params = createTextRecord();
-  for (const part of rest) {
-    const equals = part.indexOf("=");
-    const name = (equals === -1 ? part : part.slice(0, equals)).trim().toLowerCase();
-    if (name === "") continue;
-    if (!TOKEN.test(name)) return undefined;
-    params[name] = equals === -1 ? "" : unquote(part.slice(equals + 1).trim());
+  let rest = end === -1 ? header.length : end;
+  for (;;) {
+    PARAMETER.lastIndex = rest;
+    const match = PARAMETER.exec(header);
+    if (match === null) break;
+    const name = match[1]!.toLowerCase();
+    if (Object.hasOwn(params, name)) return undefined;
+    params[name] = match[2] ?? match[3]!.replace(/\\(.)/g, "$1");
+    rest = PARAMETER.lastIndex;
   }
-  return { type, params };
+  return ["", ";"].includes(header.slice(rest).trim()) ? { type, params } : undefined;
 }
 
 interface Clause {
@@ -41,19 +47,38 @@ interface Clause {
 }
 
 /**
- * The clauses of an `Accept` header, highest weight first; without malformed ones. As in Kubernetes a clause of `q=0`,
- * or of a weight that is no number, is the last choice instead of none.
+ * The clauses of an `Accept` header, highest weight first; without malformed ones. As Kubernetes' parser: it knows no
+ * quotes, its names and types are case-sensitive, a parameter without a value is as if it were absent, and a clause of
+ * `q=0`, or of a weight that is no number, is the last choice instead of none.
  */
 export function parseAccept(header: string): readonly MediaType[] {
   const clauses: Clause[] = [];
-  for (const part of splitOutsideQuotes(header, ",", CLAUSES_MAX)) {
-    // Java's client sends `*; q=.2` for any type.
-    const media = parseMediaType(part.replace(/^\s*\*\s*(?=;|$)/, "*/*"));
-    if (media === undefined) continue;
-    const { q, ...params } = media.params;
-    insert(clauses, { media: { type: media.type, params }, q: q === undefined ? 1 : Number(q) || 0 });
+  for (const part of header.split(",", CLAUSES_MAX)) {
+    const [range = "", ...parameters] = part.split(";");
+    const type = acceptedType(range);
+    if (type === undefined) continue;
+    const params = createTextRecord();
+    let q = 1;
+    for (const parameter of parameters) {
+      const [name = "", value = "", ...more] = parameter.split("=");
+      if (value === "" || more.length > 0) continue;
+      if (trimBlanks(name) === "q") q = Number(value) || 0;
+      else params[trimBlanks(name)] = trimBlanks(value);
+    }
+    insert(clauses, { media: { type, params }, q });
   }
   return clauses.map((clause) => clause.media);
+}
+
+/** Java's client sends `*` for any type. */
+function acceptedType(range: string): string | undefined {
+  const [major = "", minor = "", ...more] = range.split("/").map(trimBlanks);
+  if (major === "*" && minor === "") return "*/*";
+  return minor === "" || more.some((part) => part !== "") ? undefined : `${major}/${minor}`;
+}
+
+function trimBlanks(text: string): string {
+  return text.replace(/^ +| +$/g, "");
 }
 
 /**
@@ -74,15 +99,14 @@ function precedes(a: Clause, b: Clause): boolean {
 /**
  * Chooses the media type of a response: the first clause of `accept` that an offer satisfies, offers in their order. No
  * header, or an empty one, takes the first offer. `accepts` checks the clause's parameters, such as
- * `as=Table;v=v1;g=meta.k8s.io`; without it a clause with such a parameter never matches. Undefined: nothing
- * acceptable (406).
+ * `as=Table;v=v1;g=meta.k8s.io`; without it they are ignored. Undefined: nothing acceptable (406).
  */
 export function negotiate<O extends Offer>(
   accept: string | undefined,
   offers: readonly O[],
-  accepts: (offer: O, params: Readonly<Record<string, string>>) => boolean = (_, params) => !requestsTransform(params),
+  accepts: (offer: O, params: Readonly<Record<string, string>>) => boolean = () => true,
 ): { readonly offer: O; readonly params: Readonly<Record<string, string>> } | undefined {
-  if (accept === undefined || accept.trim() === "") {
+  if (accept === undefined || accept === "") {
     const offer = offers.find((candidate) => accepts(candidate, {}));
     return offer === undefined ? undefined : { offer, params: {} };
   }
@@ -95,11 +119,6 @@ export function negotiate<O extends Offer>(
   return undefined;
 }
 
-/** Whether a clause requests another kind than the resource's own, as in Kubernetes also without `as`. */
-export function requestsTransform({ as, g, v }: Readonly<Record<string, string>>): boolean {
-  return as !== undefined || g !== undefined || v !== undefined;
-}
-
 /**
  * Whether one of the clauses of `accept` is exactly an offered media type, or the wildcard. Parameters are ignored. No
  * header, or an empty one, accepts anything.
@@ -108,7 +127,7 @@ export function acceptsExactly(accept: string | undefined, offers: readonly Offe
   if (accept === undefined || accept === "") return true;
   return accept.split(",", CLAUSES_MAX).some((clause) => {
     const [type = ""] = clause.split(";", 1);
-    const mediaRange = type.replace(/^ +| +$/g, "");
+    const mediaRange = trimBlanks(type);
     return mediaRange === "*/*" || offers.some(({ mediaType }) => mediaType === mediaRange);
   });
 }
@@ -121,27 +140,4 @@ function matchesMediaType(mediaRange: string, offered: string): boolean {
 function wildcardRank(type: string): number {
   if (type === "*/*") return 2;
   return type.endsWith("/*") ? 1 : 0;
-}
-
-function unquote(value: string): string {
-  if (value.length < 2 || !value.startsWith('"') || !value.endsWith('"')) return value;
-  return value.slice(1, -1).replace(/\\(.)/g, "$1");
-}
-
-function splitOutsideQuotes(header: string, separator: string, partsMax = Number.POSITIVE_INFINITY): string[] {
-  if (!header.includes('"')) return header.split(separator, Math.min(partsMax, 2 ** 32 - 1));
-  const parts: string[] = [];
-  let quoted = false;
-  let start = 0;
-  for (let index = 0; index < header.length && parts.length < partsMax; index++) {
-    const character = header[index];
-    if (quoted && character === "\\") index++;
-    else if (character === '"') quoted = !quoted;
-    else if (!quoted && character === separator) {
-      parts.push(header.slice(start, index));
-      start = index + 1;
-    }
-  }
-  if (parts.length < partsMax) parts.push(header.slice(start));
-  return parts;
 }

@@ -5,10 +5,16 @@ import { type Kind, storageKindOf } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
 import { formatApiVersion, kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { negotiate, requestsTransform } from "../../http/negotiate.ts";
+import { acceptsExactly, negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { isPretty, notAcceptable, transformNotAcceptable } from "../responses/status-response.ts";
+import {
+  acceptsPlain,
+  acceptsStream,
+  isPretty,
+  notAcceptable,
+  transformNotAcceptable,
+} from "../responses/status-response.ts";
 import { createDocument, type DiscoveryDocument, type DiscoveryObject } from "./discovery-documents.ts";
 import type { ExternalDiscovery, ExternalVersion } from "./external-discovery.ts";
 import { priorityOf } from "./local-api-services.ts";
@@ -143,14 +149,14 @@ class DiscoveryDocuments {
 
   respond(path: string, context: RequestContext): HttpResponse {
     const { accept, "if-none-match": ifNoneMatch } = context.request.headers;
+    // For these documents Kubernetes compares whole media types first.
+    if (!isGroupPath(path) && !acceptsExactly(accept, OFFERS)) throw notAcceptable(ADVERTISED_TYPES);
     const match = negotiate(accept, OFFERS, (offer, params) => {
-      if (!requestsTransform(params)) return true;
-      return offer.mediaType !== YAML && isAggregated(params) && this.#aggregated.has(`${params.v}${path}`);
+      if (acceptsPlain(offer, params)) return true;
+      const isOffered = offer.mediaType !== YAML && acceptsStream(offer, params) && params.sv === undefined;
+      return isOffered && isAggregated(params) && this.#aggregated.has(`${params.v}${path}`);
     });
-    if (match === undefined) {
-      const hasMediaType = negotiate(accept, OFFERS, () => true) !== undefined;
-      throw hasMediaType ? transformNotAcceptable(ADVERTISED_TYPES) : notAcceptable(ADVERTISED_TYPES);
-    }
+    if (match === undefined) throw transformNotAcceptable(ADVERTISED_TYPES);
     const aggregated = match.params.as === undefined ? undefined : this.#aggregated.get(`${match.params.v}${path}`);
     if (aggregated !== undefined) {
       if (ifNoneMatch !== aggregated.etag) context.audit?.setResponse(() => aggregated.document.json.toString());
@@ -221,6 +227,11 @@ function externalVersion({ version, discovered }: ExternalVersion) {
 
 function isServed(version: ServedVersion | ExternalVersion): version is ServedVersion {
   return "kinds" in version;
+}
+
+/** `/apis` and `/apis/GROUP`. */
+function isGroupPath(path: string): boolean {
+  return /^\/apis(?:\/[^/]+)?$/.test(path);
 }
 
 function isAggregated({ as, g }: Readonly<Record<string, string>>): boolean {

@@ -4,11 +4,11 @@ import { badRequest } from "../../api/status.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { bind } from "../../registry/subresources/binding.ts";
 import { runMutatingAdmission } from "../../registry/write/admission.ts";
-import { statusResponse, successStatus } from "../responses/status-response.ts";
+import { successResponse } from "../responses/status-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { UNSTORED_BYTES_MAX } from "./read-body.ts";
-import { expectedBodyOf, type ResourceHandler, scopeOf } from "./target.ts";
+import { expectedBodyOf, type ResourceHandler, responseOptionsOf, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
 const bindingBody = {
@@ -22,6 +22,7 @@ const bindingBody = {
 /** POST to `pods/NAME/binding`, and to `bindings`, with the name in the body. */
 export function createBindingHandler(pods: Registry<Pod>): ResourceHandler {
   return async (target, context, params) => {
+    const { mediaType } = responseOptionsOf(target, context, "review").representation;
     const { object: sent, dryRun } = await readObjectBody<Binding>(
       context,
       { ...expectedBodyOf(target), ...bindingBody },
@@ -44,6 +45,6 @@ export function createBindingHandler(pods: Registry<Pod>): ResourceHandler {
       undefined,
     );
     await bind(pods, scopeOf(target, context, params), name, admitted, { dryRun, admission });
-    return statusResponse(successStatus(201), context);
+    return successResponse(201, context, mediaType);
   };
 }

@@ -29,6 +29,7 @@ const removeObject: DeleteFunction = ({ registry }, scope, name, options) => rem
 export function createDeleteHandler(deleteFunction = removeObject): ResourceHandler {
   return async (target, context, params) => {
     const responseOptions = responseOptionsOf(target, context, "object");
+    const { mediaType } = responseOptions.representation;
     const options = await readDeleteOptions(target, context, params);
     const name = params.name ?? "";
     if (options.ignoresReadError === true) return await deleteUnreadable(target, context, params, options);
@@ -41,7 +42,7 @@ export function createDeleteHandler(deleteFunction = removeObject): ResourceHand
       return writtenResponse(accepted ? 202 : 200, target.kind, object, responseOptions);
     const uid = object.metadata?.uid ?? "";
     const group = target.group === "" ? {} : { group: target.group };
-    return deletedResponse({ name, ...group, kind: target.kind.plural, uid }, context);
+    return deletedResponse({ name, ...group, kind: target.kind.plural, uid }, context, mediaType);
   };
 }
 
@@ -61,14 +62,11 @@ async function deleteUnreadable(
 
 /** DELETE of a collection. */
 export const deleteObjects: ResourceHandler = async (target, context, params) => {
-  // resourceVersion is a parameter of the list here, not a precondition.
-  const query = new URLSearchParams(context.info.query);
-  query.delete("resourceVersion");
-  const responseOptions = responseOptionsOf(target, context, "list");
+  const responseOptions = responseOptionsOf(target, context, "deletion");
   const listed = parseListQuery(context.info.query);
   // Goes on when the client disconnects or the deadline passes, rather than end half-way.
   const lasting = withoutEnd(context);
-  const options = await readDeleteOptions(target, lasting, params, query);
+  const options = await readDeleteOptions(target, lasting, params);
   requireReadable(options);
   addEvent("About to delete items from database");
   const page = await deleteCollection(target.registry, scopeOf(target, lasting, params), listed, options);
@@ -80,13 +78,12 @@ async function readDeleteOptions(
   target: ResourceTarget,
   context: RequestContext,
   params: Readonly<Record<string, string>>,
-  query = context.info.query,
 ): Promise<DeleteOptions> {
   const bytesMax = UNSTORED_BYTES_MAX;
   const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: deleteOptionsSchema, bytesMax };
   const sent = await readOptionalBody<SentOptions>(context, expected);
   const allowsUnreadable = target.registry.features.has("AllowUnsafeMalformedObjectDeletion");
-  const options = parseDeleteOptions(query, sent, allowsUnreadable);
+  const options = parseDeleteOptions(context.info.query, sent, allowsUnreadable);
   const { deletionWarning } = target.kind.strategy;
   if (deletionWarning !== undefined && options.propagationPolicy === undefined) context.warnings.push(deletionWarning);
   const { dryRun = false } = options;

@@ -4,12 +4,12 @@ import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget
 import type { Registry } from "../../registry/registry.ts";
 import { evict } from "../../registry/subresources/eviction.ts";
 import { runMutatingAdmission } from "../../registry/write/admission.ts";
-import { statusResponse, successStatus } from "../responses/status-response.ts";
+import { successResponse } from "../responses/status-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { parseDeleteOptions } from "./query.ts";
 import { UNSTORED_BYTES_MAX } from "./read-body.ts";
-import { expectedBodyOf, type ResourceHandler, scopeOf } from "./target.ts";
+import { expectedBodyOf, type ResourceHandler, responseOptionsOf, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
 /** POST to `pods/NAME/eviction`. The body may be of policy/v1beta1, which has the same fields. */
@@ -17,6 +17,7 @@ export function createEvictionHandler(pods: Registry<Pod>, budgets: Registry<Pod
   const kind = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
   const body = { ...kind, bytesMax: UNSTORED_BYTES_MAX };
   return async (target, context, params) => {
+    const { mediaType } = responseOptionsOf(target, context, "review").representation;
     const { object, dryRun } = await readObjectBody<Eviction>(
       context,
       { ...expectedBodyOf(target), ...body },
@@ -42,6 +43,6 @@ export function createEvictionHandler(pods: Registry<Pod>, budgets: Registry<Pod
       ...(preconditions ? { preconditions } : {}),
     };
     await evict(pods, budgets, scopeOf(target, context, params), params.name ?? "", sent, options);
-    return statusResponse(successStatus(201), context);
+    return successResponse(201, context, mediaType);
   };
 }

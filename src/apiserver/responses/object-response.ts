@@ -104,7 +104,8 @@ function encodeObjectResponse<T extends ApiObject>(
   const row = omitManagedFields === true ? rowWithoutManagedFields(kind, found) : found;
   checkMetadataKind(kind as Kind, responseOptions, false);
   if (representation.as === "table") {
-    const metadata = { resourceVersion: row.object.metadata?.resourceVersion ?? "" };
+    const { resourceVersion } = row.object.metadata ?? {};
+    const metadata = resourceVersion ? { resourceVersion } : {};
     return encodeJson(status, representation, [
       encodeTable(kind, typeMeta, metadata, [row], tableOptions(responseOptions)),
       NEWLINE,

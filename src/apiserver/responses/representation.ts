@@ -1,8 +1,8 @@
 /** Content negotiation: the media type, and whether objects, tables or metadata are returned. */
 import { kubernetesGroup } from "../../api/scheme.ts";
-import { acceptsExactly, negotiate, requestsTransform } from "../../http/negotiate.ts";
+import { acceptsExactly, negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { isPretty, notAcceptable, transformNotAcceptable } from "./status-response.ts";
+import { acceptsStream, isPretty, notAcceptable, requestsTransform, transformNotAcceptable } from "./status-response.ts";
 
 export type Format = "json" | "yaml" | "protobuf" | "cbor";
 
@@ -37,10 +37,11 @@ const ADVERTISED = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER];
 const STREAM_TYPES = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
 /**
- * A review is an object that is not stored. It has no table, which would lack the result. A log is text, which can be
- * accepted beside a type of objects but, as in Kubernetes, not alone.
+ * A review is an object that is not stored. It has no table, which would lack the result. A deletion responds with the
+ * list of what it deleted; unlike a list it is never a stream. A log is text, which can be accepted beside a type of
+ * objects but, as in Kubernetes, not alone.
  */
-export type ResponseShape = "object" | "review" | "list" | "watch" | "log";
+export type ResponseShape = "object" | "review" | "deletion" | "list" | "watch" | "log";
 
 /** The media types in 406 messages. */
 export function advertisedTypes(cbor: boolean): readonly string[] {
@@ -118,10 +119,10 @@ function isAcceptable(
   shape: ResponseShape,
   custom: boolean,
 ): boolean {
-  const { as, g = "", v = "", stream = "", sv = "" } = params;
+  const { as, g = "", v = "", sv = "" } = params;
   // The version of the options' group.
   if (sv !== "" && sv !== "v1") return false;
-  if (stream !== "" && (stream !== "watch" || offer.format === "yaml")) return false;
+  if (!acceptsStream(offer, params)) return false;
   // Custom resources support protobuf for metadata only.
   if (!requestsTransform(params)) return !custom || offer.format !== "protobuf";
   if (kubernetesGroup(g) !== "meta.k8s.io" || (v !== "v1" && v !== "v1beta1")) return false;

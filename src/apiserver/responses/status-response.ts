@@ -2,7 +2,7 @@ import { type Status, StatusError } from "../../api/status.ts";
 import type { ResponseStatus } from "../../audit/event.ts";
 import type { RequestAudit } from "../../audit/request-audit.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { negotiate } from "../../http/negotiate.ts";
+import { negotiate, type Offer } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
@@ -15,9 +15,11 @@ type StatusBody = Omit<Status, "code" | "details"> & {
   readonly details?: Status["details"] | undefined;
 };
 
+const YAML = "application/yaml";
+
 const OFFERS = [
   { mediaType: "application/json" },
-  { mediaType: "application/yaml" },
+  { mediaType: YAML },
   { mediaType: "application/vnd.kubernetes.protobuf" },
   { mediaType: "application/vnd.svc.protobuf" },
 ] as const;
@@ -33,12 +35,34 @@ export function recordStatus(audit: RequestAudit, { kind: _kind, apiVersion: _ve
   audit.setResponse(() => JSON.stringify({ kind: "Status", apiVersion: "v1", ...status }));
 }
 
-function encodeStatus(code: number, status: StatusBody, context: RequestContext): HttpResponse {
-  const chosen = negotiate(context.request.headers.accept, OFFERS)?.offer.mediaType;
+type Params = Readonly<Record<string, string>>;
+
+/** Whether a clause requests another kind than the resource's own, as in Kubernetes also without `as`. */
+export function requestsTransform({ as, g, v }: Params): boolean {
+  return as !== undefined || g !== undefined || v !== undefined;
+}
+
+/** Whether the media type has the stream that a clause requests, if it does: YAML has none. */
+export function acceptsStream({ mediaType }: Offer, { stream }: Params): boolean {
+  return stream === undefined || (stream === "watch" && mediaType !== YAML);
+}
+
+/** Whether a clause accepts what has no other representations: a Status, a document of discovery. */
+export function acceptsPlain(offer: Offer, params: Params): boolean {
+  return !requestsTransform(params) && acceptsStream(offer, params) && params.sv === undefined;
+}
+
+function encodeStatus(
+  code: number,
+  status: StatusBody,
+  context: RequestContext,
+  mediaType: string | undefined = negotiate(context.request.headers.accept, OFFERS, acceptsPlain)?.offer.mediaType,
+): HttpResponse {
+  const chosen = OFFERS.find((offer) => offer.mediaType === mediaType)?.mediaType;
   // As in Kubernetes, which encodes a status that the client does not accept without the audit log.
   if (context.audit !== undefined && chosen !== undefined) recordStatus(context.audit, status);
   switch (chosen) {
-    case "application/yaml":
+    case YAML:
       return bytesResponse(code, chosen, Buffer.from(encodeYaml(status)));
     case "application/vnd.kubernetes.protobuf":
       return bytesResponse(code, chosen, encodeProtobufStatus("k8s", status));
@@ -97,8 +121,17 @@ export function successStatus(code: number): Status {
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code };
 }
 
+/** The Status `Success`, in the media type that was negotiated for the object. */
+export function successResponse(code: number, context: RequestContext, mediaType: string): HttpResponse {
+  return encodeStatus(code, successStatus(code), context, mediaType);
+}
+
 /** The Status `Success` with the deleted object; it has no code. */
-export function deletedResponse(details: Status["details"], context: RequestContext): HttpResponse {
+export function deletedResponse(
+  details: Status["details"],
+  context: RequestContext,
+  mediaType: string,
+): HttpResponse {
   const { code, ...status } = successStatus(200);
-  return encodeStatus(code, { ...status, details }, context);
+  return encodeStatus(code, { ...status, details }, context, mediaType);
 }

@@ -38,7 +38,7 @@ export function parseIncludeObject(query: URLSearchParams): TableOptions["includ
 export function encodeTable<T extends ApiObject>(
   kind: Kind<T>,
   typeMeta: TypeMeta,
-  metadata: ListMetadata,
+  metadata: Partial<ListMetadata>,
   rows: readonly Row<T>[],
   options: TableOptions,
 ): Buffer {
@@ -49,7 +49,7 @@ export function encodeTable<T extends ApiObject>(
 export function* tableChunks<T extends ApiObject>(
   kind: Kind<T>,
   typeMeta: TypeMeta,
-  metadata: ListMetadata,
+  metadata: Partial<ListMetadata>,
   rows: readonly Row<T>[],
   options: TableOptions,
 ): Generator<Uint8Array> {

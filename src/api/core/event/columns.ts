@@ -13,7 +13,7 @@ export const eventColumns: readonly Column<Event>[] = [
   wideColumn("Source", sourceText),
   column("Message", (event) => (event.message ?? "").trim()),
   wideColumn("First Seen", (event, now) => formatAge(firstSeen(event), now)),
-  wideColumn("Count", (event) => event.series?.count ?? (event.count || 1)),
+  wideColumn("Count", ({ series, count }) => (series === undefined ? count || 1 : (series.count ?? 0))),
   { ...nameColumn, priority: 1 },
 ];
 
@@ -22,7 +22,7 @@ function firstSeen(event: Event): string | undefined {
 }
 
 function lastSeen(event: Event): string | undefined {
-  return event.series?.lastObservedTime ?? event.lastTimestamp ?? firstSeen(event);
+  return event.series === undefined ? (event.lastTimestamp ?? firstSeen(event)) : event.series.lastObservedTime;
 }
 
 function objectText(event: Event): string {

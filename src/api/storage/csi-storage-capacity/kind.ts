@@ -1,4 +1,4 @@
-import { column, nameColumn } from "../../columns/columns.ts";
+import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { type CSIStorageCapacity, csiStorageCapacity } from "./schema.ts";
 import { validateCSIStorageCapacity, validateCSIStorageCapacityUpdate } from "./validation.ts";
@@ -18,11 +18,7 @@ export const csiStorageCapacityKind: Kind<CSIStorageCapacity> = {
   subresources: [],
   storageName: "csistoragecapacities",
   schema: csiStorageCapacity,
-  columns: [
-    nameColumn,
-    column("StorageClassName", (object) => object.storageClassName),
-    column("Capacity", (object) => object.capacity ?? "<unset>"),
-  ],
+  columns: [nameColumn, createdAtColumn],
   selectableFields: {},
   strategy: {
     allowUnconditionalUpdate: false,
