@@ -151,8 +151,8 @@ export interface SubresourceView<T extends ApiObject = ApiObject> {
   toView(object: T): ApiObject;
   /** The object with the changes that `shown` makes. */
   fromView(object: T, shown: ApiObject): T;
-  /** The part of the object that an applied configuration of the other kind sets. */
-  configurationFromView(shown: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
+  /** The field of the object that the other kind changes; it has one manager in both. */
+  readonly managedPath: readonly string[];
 }
 
 /** How a subresource updates the object: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */

@@ -15,7 +15,7 @@ import { metadataOf } from "../write/object-metadata.ts";
 import type { WriteOptions, WriteRequest } from "../write/request.ts";
 import { applyConflict } from "./apply-conflict.ts";
 import type { Conversions } from "./conversions.ts";
-import { identityOf, type Manager, readManagers, versionOf, withManagedFields, writeManagers } from "./entries.ts";
+import { BEFORE_FIRST, identityOf, type Manager, readManagers, versionOf, withManagedFields, writeManagers } from "./entries.ts";
 import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import { managerContext, managersAfterUpdate, newManager, toFieldsValue } from "./track-managed-fields.ts";
 
@@ -33,9 +33,6 @@ export interface ApplyRequest<T extends ApiObject> extends WriteRequest<T> {
 
 /** The applied object as JSON; it has only the fields that its manager wants. */
 export type Configuration = Readonly<Record<string, unknown>>;
-
-/** Owns the fields of an object without managedFields when it is first applied. */
-const BEFORE_FIRST = "before-first-apply";
 
 /** `previous` is undefined when there is no stored object. Throws a 400, 409 or 500. */
 export function* mergeConfiguration<T extends ApiObject>(
@@ -102,6 +99,13 @@ function formatName(configuration: Configuration): string {
   return `${textOf(namespace)}/${textOf(name)}; ${formatType(configuration)}`;
 }
 
+/** Throws a 500 for entries that cannot be decoded. */
+export function* storedManagers(live: ApiObject, isLong: boolean): Steps<ManagedFields<Manager>> {
+  const managers = yield* readManagers(metadataOf(live).managedFields, isLong);
+  if (managers === undefined) throw new StatusError(500, "", "failed to decode managed fields");
+  return managers;
+}
+
 /** The managers of the stored object; `before-first-apply` owns all fields of an object without managedFields. */
 function* liveManagers<T extends ApiObject>(
   request: ApplyRequest<T>,
@@ -109,11 +113,10 @@ function* liveManagers<T extends ApiObject>(
   conversions: Conversions | undefined,
   isLong: boolean,
 ): Steps<ManagedFields<Manager>> {
-  const managers = yield* readManagers(metadataOf(live).managedFields, isLong);
+  const managers = yield* storedManagers(live, isLong);
   if (isLong) yield;
-  if (managers === undefined) throw new StatusError(500, "", "failed to decode managed fields");
   if (managers.size > 0) return managers;
-  const first = { fieldManager: BEFORE_FIRST, omitTime: false, conversions, isLong };
+  const first = { fieldManager: BEFORE_FIRST, conversions, isLong };
   return yield* managersAfterUpdate(request, managers, {} as T, live, first);
 }
 
@@ -158,7 +161,7 @@ function withoutLastApplied<T extends ApiObject>(
 }
 
 /** Throws a 500 for what fits the types of apply, but not those of the kind, as Kubernetes does. */
-function objectFromJson<T extends ApiObject>(kind: Kind<T>, value: unknown, configuration: Configuration): T {
+export function objectFromJson<T extends ApiObject>(kind: Kind<T>, value: unknown, configuration: Configuration): T {
   const { value: object, errors } = decode(kind.schema, value ?? {}, { unknownFields: "drop", converter: true });
   const error = errors[0];
   if (error?.isInteger === true) throw badRequest(`${error.path}: ${error.message}`);

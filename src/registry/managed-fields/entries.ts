@@ -10,6 +10,9 @@ import type { Steps } from "../../std/async/steps.ts";
 
 export type Operation = "Apply" | "Update";
 
+/** Owns the fields of an object without managedFields when it is first applied. */
+export const BEFORE_FIRST = "before-first-apply";
+
 /** One manager of an object and the fields it owns. */
 export interface Manager extends VersionedSet {
   readonly manager: string;

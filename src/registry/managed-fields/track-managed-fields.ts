@@ -24,6 +24,7 @@ import {
   writeManagers,
 } from "./entries.ts";
 import { objectVersions } from "./object-versions.ts";
+import { countOf, ScaleManagers } from "./scale-managers.ts";
 
 /** Update managers of one object; beyond that the oldest are merged. */
 const UPDATERS_MAX = 10;
@@ -72,10 +73,15 @@ function* updateSteps<T extends ApiObject>(
   const managers = yield* readLiveManagers(next, previous, subresource, isLong);
   if (isLong) yield;
   if (managers.size === 0 && previous !== undefined) return withManagedFields(next, undefined);
+  const live = previous ?? ({} as T);
+  if (view !== undefined) {
+    const writer = newManager(request, "Update", fieldManager);
+    const scale = new ScaleManagers(request.registry, managers);
+    const after = scale.update(writer, countOf(view.toView(live)), countOf(view.toView(next)));
+    return withManagedFields(next, yield* writeManagers(after, isLong));
+  }
   try {
-    const live = previous ?? ({} as T);
-    // Kubernetes records no time for updates through Scale.
-    const writer = { fieldManager, omitTime: view !== undefined, conversions, isLong };
+    const writer = { fieldManager, conversions, isLong };
     const after = yield* managersAfterUpdate(request, managers, live, next, writer);
     return withManagedFields(next, yield* writeManagers(after, isLong));
   } catch (error) {
@@ -130,7 +136,6 @@ function reuseEntries(
 
 interface UpdateManager {
   readonly fieldManager: string;
-  readonly omitTime: boolean;
   readonly conversions: Conversions | undefined;
   readonly isLong: boolean;
 }
@@ -141,7 +146,7 @@ export function* managersAfterUpdate<T extends ApiObject>(
   managers: ManagedFields<Manager>,
   live: T,
   next: T,
-  { fieldManager, omitTime, conversions, isLong }: UpdateManager,
+  { fieldManager, conversions, isLong }: UpdateManager,
 ): Steps<ManagedFields<Manager>> {
   const { registry } = request;
   const manager = newManager(request, "Update", fieldManager);
@@ -157,7 +162,7 @@ export function* managersAfterUpdate<T extends ApiObject>(
     const before = after.get(identity);
     const merged = union(fields, before?.fields ?? noFields);
     if (isLong) yield;
-    after.set(identity, { ...manager, fields: merged, time: omitTime ? before?.time : registry.timestamp() });
+    after.set(identity, { ...manager, fields: merged, time: registry.timestamp() });
   }
   return mergeOldestUpdaters(after);
 }

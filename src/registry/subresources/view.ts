@@ -1,10 +1,20 @@
 /** Updates of an object through a subresource of another kind: a Deployment through its Scale. */
-import type { ApiObject, SubresourceStrategy, SubresourceView } from "../../api/kind.ts";
-import { formatApiVersion } from "../../api/scheme.ts";
+import type { Scale } from "../../api/autoscaling/scale/schema.ts";
+import type { ApiObject, SubresourceView } from "../../api/kind.ts";
 import { badRequest, conflict, invalid } from "../../api/status.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
-import { apply } from "../apply.ts";
-import { type ApplyOptions, type Configuration, checkConfiguration } from "../managed-fields/apply-configuration.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { runSteps } from "../../std/async/steps.ts";
+import {
+  type ApplyOptions,
+  type Configuration,
+  checkConfiguration,
+  objectFromJson,
+  storedManagers,
+} from "../managed-fields/apply-configuration.ts";
+import { withManagedFields, writeManagers } from "../managed-fields/entries.ts";
+import { countOf, ScaleManagers } from "../managed-fields/scale-managers.ts";
+import { newManager } from "../managed-fields/track-managed-fields.ts";
 import { applyPatch, objectToJson, type Patch } from "../patches/apply-patch.ts";
 import { type DecodeFailure, describeDecodeFailure } from "../patches/decode-failure.ts";
 import type { Registry } from "../registry.ts";
@@ -62,25 +72,25 @@ export async function applyView<T extends ApiObject>(
   configuration: Configuration,
   options: ApplyViewOptions<T>,
 ): Promise<ApiObject> {
-  const { kind } = registry;
   const { view } = options;
   checkConfiguration(view.kind, view.kind.group, configuration);
-  const { prepareForUpdate, validate, validateUpdate, warnings } = kind.strategy;
-  const subresourceStrategy: SubresourceStrategy<T> = {
-    prepareForUpdate: (next, previous, now) => {
-      checkView({ registry, scope, name }, view, view.toView(next), previous);
-      return prepareForUpdate?.(next, previous, now) ?? next;
-    },
-    validateUpdate: (next, previous) => [
-      ...(validate?.(next, previous) ?? []),
-      ...(validateUpdate?.(next, previous) ?? []),
-    ],
-    warnings: (next, previous) => warnings?.(next, previous) ?? [],
+  const sent: Scale = objectFromJson(view.kind, configuration, configuration);
+  const hasCount = isPlainObject(configuration.spec) && Object.hasOwn(configuration.spec, "replicas");
+  const request = { registry, scope, name, options, hasDefaults: true, hasManagedFields: true };
+  const writer = newManager(request, "Apply", options.fieldManager);
+  const update: UpdateFunction<T> = (previous, store) => {
+    const managers = runSteps(storedManagers(previous, false));
+    const live = view.toView(previous);
+    const applied = hasCount ? countOf(sent) : undefined;
+    const scale = new ScaleManagers(registry, managers);
+    const { count, managers: after } = scale.apply(writer, countOf(live), applied, options.force);
+    options.onMerged?.();
+    const merged = { ...live, metadata: { ...live.metadata, ...sent.metadata }, spec: { replicas: count } };
+    const changed = checkView(request, view, checkName(merged, name), previous);
+    const next = withManagedFields(view.fromView(previous, changed), runSteps(writeManagers(after, false)));
+    return pipeline(request, next)(previous, store);
   };
-  const typeMeta = { apiVersion: formatApiVersion(scope.group, kind.version), kind: kind.kind };
-  const objectConfiguration = { ...typeMeta, ...view.configurationFromView(configuration) };
-  const { object } = await apply(registry, scope, name, objectConfiguration, { ...options, subresourceStrategy });
-  return view.toView(object);
+  return view.toView(await guaranteedUpdate(request, update));
 }
 
 async function updateThroughView<T extends ApiObject>(

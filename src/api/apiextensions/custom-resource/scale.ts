@@ -24,11 +24,7 @@ export function createCustomScale(paths: CustomResourceSubresourceScale): Subres
         const replicas = shown.spec?.replicas ?? 0;
         return setValue({ ...object, metadata }, pathSteps(paths.specReplicasPath), replicas) as ApiObject;
       },
-      configurationFromView: ({ metadata, spec }: Scale) => {
-        const own = { metadata: scaleMetadata(metadata ?? {}) };
-        if (spec?.replicas === undefined) return own;
-        return setValue(own, pathSteps(paths.specReplicasPath), spec.replicas) as Readonly<Record<string, unknown>>;
-      },
+      managedPath: pathSteps(paths.specReplicasPath),
     },
   };
 }

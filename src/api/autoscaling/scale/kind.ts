@@ -55,10 +55,7 @@ export function scaleSubresource<T extends Scalable>(
         metadata: { ...object.metadata, resourceVersion: metadata?.resourceVersion },
         spec: { ...object.spec, replicas: spec?.replicas ?? 0 },
       }),
-      configurationFromView: ({ metadata, spec }) => ({
-        metadata: scaleMetadata(metadata ?? {}),
-        ...(spec === undefined ? {} : { spec }),
-      }),
+      managedPath: ["spec", "replicas"],
     },
   };
 }
