@@ -65,7 +65,8 @@ t.test("parseMediaType() parses parameters, and returns undefined for a malforme
   t.equal(media?.params.charset, "utf-8");
   t.equal(media?.params.stream, "watch");
   t.notOk("constructor" in (media?.params ?? {}));
-  for (const good of ["a/b;", "a/b ; ", 'a/b;c="";', 'a/b;c="\\"";d=e']) t.equal(parseMediaType(good)?.type, "a/b", good);
+  for (const good of ["a/b;", "a/b ; ", 'a/b;c="";', 'a/b;c="\\"";d=e'])
+    t.equal(parseMediaType(good)?.type, "a/b", good);
   const bad = ["", "json", "a/b/c", "a /b", "a/b;c d=1", "\u0000/x", "a/b;c", "a/b;;", "a/b; ;", "a/b;c=", 'a/b;c="d'];
   for (const text of [...bad, "a/b;c=d;c=e", "a/b;c=d e", 'a/b;c="d"e'])
     t.equal(parseMediaType(text), undefined, JSON.stringify(text));

@@ -5,7 +5,7 @@ import { type KeyValue, latestRevision, prefixRange, type Revision, StoreError }
 import type { WatchCache } from "../storage/watch/cache.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { type Attributes, addEvent, inSpan } from "../tracing/span.ts";
-import { type ContinueToken, decodeContinue, encodeContinue } from "./read/continue.ts";
+import { type ContinueToken, decodeContinue, encodeContinue, startAfter } from "./read/continue.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./read/freshness.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";
 import { currentRevision, getCache } from "./read/uncached.ts";
@@ -48,21 +48,24 @@ export async function list<T extends ApiObject>(
     if (query.resourceVersion && query.resourceVersion !== "0") {
       throw badRequest("specifying resource version is not allowed when using continue");
     }
-    const { after, revision } = decodeContinue(query.continue);
+    const { start, revision } = decodeContinue(query.continue);
     return await listAt(registry, selection, limit, {
-      after,
+      start,
       revision: revision ?? (await latestRevision(registry.deps.store)),
     });
   }
   if (query.resourceVersion && query.resourceVersion !== "0" && isExact(query)) {
     const revision = parseListRevision(query.resourceVersion);
-    return await listAt(registry, selection, limit, { revision, after: "" });
+    if (!Number.isSafeInteger(revision)) {
+      throw tooLargeResourceVersion(BigInt(query.resourceVersion).toString(), registry.deps.store.current(), true);
+    }
+    return await listAt(registry, selection, limit, { revision, start: "" });
   }
   if (query.resourceVersion) parseListRevision(query.resourceVersion);
   const isConsistent = query.resourceVersion === undefined || query.resourceVersion === "";
   const readsStore = isConsistent && !registry.features.has("ConsistentListFromCache");
   if (readsStore || (await getListCache(registry, scope, query.resourceVersion, isConsistent)) === undefined) {
-    const from = { revision: await currentRevision(registry, query.resourceVersion), after: "" };
+    const from = { revision: await currentRevision(registry, query.resourceVersion), start: "" };
     return await listFromStore(registry, selection, limit, from).catch(async (error: unknown) => {
       if (registry.features.has("AllowUnsafeMalformedObjectDeletion") && isUnreadable(error)) {
         throw await createUnreadableListError(registry, selection.prefix, from.revision);
@@ -166,8 +169,7 @@ async function listAt<T extends ApiObject>(
   // A compacted revision is expired even if the cache still has it.
   if (then === undefined || (await isCompacted(registry, from.revision)))
     return await listFromStore(registry, selection, limit, from);
-  const after = prefix + from.after;
-  const rest = from.after === "" ? then : then.slice(firstAfter(then, after));
+  const rest = from.start === "" ? then : then.slice(firstFrom(then, prefix + from.start));
   const found = matches === undefined ? rest : rest.filter(matches);
   return toPage(found, selection, limit, from.revision);
 }
@@ -182,13 +184,13 @@ async function isCompacted<T extends ApiObject>(registry: Registry<T>, revision:
   }
 }
 
-/** Index of the first item with a key after `key`. */
-function firstAfter(items: readonly { readonly key: string }[], key: string): number {
+/** Index of the first item whose key does not precede `key`. */
+function firstFrom(items: readonly { readonly key: string }[], key: string): number {
   let low = 0;
   let high = items.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (items[middle]!.key <= key) low = middle + 1;
+    if (items[middle]!.key < key) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -203,9 +205,9 @@ function toPage<T extends ApiObject>(
 ): ListPage<T> {
   if (limit === undefined || found.length <= limit) return { items: found, revision };
   const page = found.slice(0, limit);
-  const after = page[page.length - 1]!.key.slice(prefix.length);
+  const start = startAfter(page[page.length - 1]!.key.slice(prefix.length));
   const remaining = matches === undefined ? found.length - limit : undefined;
-  return { items: page, revision, continue: encodeContinue({ revision, after }), remaining };
+  return { items: page, revision, continue: encodeContinue({ revision, start }), remaining };
 }
 
 /** Lists at a revision from the store, a part at a time. */
@@ -219,7 +221,7 @@ async function listFromStore<T extends ApiObject>(
     key: selection.prefix,
     resourceVersion: String(from.revision),
     limit: limit ?? 0,
-    continue: from.after,
+    continue: from.start,
   });
   return await inSpan("List(recursive=true) etcd3", attributes, () => readPage(registry, selection, limit, from));
 }
@@ -232,10 +234,9 @@ async function readPage<T extends ApiObject>(
 ): Promise<ListPage<T>> {
   const { prefix, matches } = selection;
   const items: CachedObject<T>[] = [];
-  const after = from.after === "" ? undefined : prefix + from.after;
   let last: string | undefined;
   let remaining = 0;
-  for await (const part of scan(registry, prefix, after, from.revision)) {
+  for await (const part of scan(registry, prefix, from)) {
     if (items.length === limit) {
       remaining += part.length;
       continue;
@@ -255,7 +256,7 @@ async function readPage<T extends ApiObject>(
   return {
     items,
     revision: from.revision,
-    ...(more ? { continue: encodeContinue({ revision: from.revision, after: last!.slice(prefix.length) }) } : {}),
+    ...(more ? { continue: encodeContinue({ ...from, start: startAfter(last!.slice(prefix.length)) }) } : {}),
     ...(more && matches === undefined ? { remaining } : {}),
   };
 }
@@ -263,22 +264,17 @@ async function readPage<T extends ApiObject>(
 async function* scan<T extends ApiObject>(
   registry: Registry<T>,
   prefix: string,
-  after: string | undefined,
-  revision: Revision,
+  { start, revision }: PageStart,
 ): AsyncGenerator<readonly KeyValue[]> {
   const range = prefixRange(prefix);
   try {
-    const parts = registry.deps.store.scan(after === undefined ? range : { ...range, from: `${after}\0` }, {
-      revision,
-    });
+    const parts = registry.deps.store.scan(start === "" ? range : { ...range, from: prefix + start }, { revision });
     for await (const { items } of parts) yield items;
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (error.code === "compacted") {
-      if (after === undefined) throw expired("The resourceVersion for the provided list is too old.");
-      throw expired(CONTINUE_EXPIRED, {
-        continue: encodeContinue({ revision: undefined, after: after.slice(prefix.length) }),
-      });
+      if (start === "") throw expired("The resourceVersion for the provided list is too old.");
+      throw expired(CONTINUE_EXPIRED, { continue: encodeContinue({ revision: undefined, start }) });
     }
     if (error.code === "future-revision") {
       throw tooLargeResourceVersion(String(revision), registry.deps.store.current(), true);

@@ -1,5 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
+import type { Revision } from "../storage/store.ts";
 import { canResume, resumeWatch } from "../storage/watch/resumed-watch.ts";
 import { watchUncached } from "../storage/watch/uncached-watch.ts";
 import type { CacheEvent } from "../storage/watch/watch-event.ts";
@@ -29,9 +30,9 @@ export async function watch<T extends ApiObject>(
 ): Promise<AsyncIterable<CacheEvent<T>>> {
   const { matches, index, prefix } = select(registry, scope, query);
   const version = query.resourceVersion ?? "";
-  if (version !== "") parseResourceVersion(version);
-  const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
-  const from = fromNow ? undefined : parseResourceVersion(version);
+  const revision = version === "" ? 0 : parseResourceVersion(version);
+  const fromNow = revision === 0 || query.sendInitialEvents === true;
+  const from = fromNow ? undefined : (revision as Revision);
   const bookmarks = query.allowBookmarks === true;
   const initialEventsEnd = bookmarks && query.sendInitialEvents === true;
   const { onInitialized } = query;

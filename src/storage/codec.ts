@@ -8,7 +8,8 @@ import { parseJson } from "../schema/json/parse.ts";
 import { decodeProtobuf } from "../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { decodeEnvelope, encodeEnvelope, type Magic } from "../schema/protobuf/envelope.ts";
-import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
+import { encodeYaml } from "../schema/yaml/write-yaml.ts";
+import { parseYaml } from "../schema/yaml/yaml.ts";
 
 export type StorageMediaType = "application/json" | "application/yaml" | "application/vnd.svc.protobuf";
 

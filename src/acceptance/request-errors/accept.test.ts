@@ -94,7 +94,8 @@ t.test("deletions, evictions and discovery are represented as the Accept header 
     await matches(status, formatOf(`DELETE ${NAMESPACE}/configmaps/a?dryRun=All`, accept), "deletion");
     await matches(status, formatOf(`POST ${NAMESPACE}/pods/p/eviction?dryRun=All`, accept, eviction), "eviction");
     await matches(collection, formatOf(`DELETE ${NAMESPACE}/configmaps?dryRun=All`, accept), "collection");
-    for (const path of ["/api", "/api/v1", "/apis/apps/v1"]) await matches(version, formatOf(`GET ${path}`, accept), path);
+    for (const path of ["/api", "/api/v1", "/apis/apps/v1"])
+      await matches(version, formatOf(`GET ${path}`, accept), path);
     for (const path of ["/apis", "/apis/apps"]) await matches(group, formatOf(`GET ${path}`, accept), path);
   }
 });

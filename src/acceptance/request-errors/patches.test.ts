@@ -219,3 +219,29 @@ t.test("directives of strategic merge patches have Kubernetes' errors", async (t
     t.equal(await answerTo(server, line, { body, type: STRATEGIC }), answer, JSON.stringify(body));
   }
 });
+
+t.test("the router looks for the type of a patch in the header, the handler compares the whole", async (t) => {
+  await using server = await startTableServer();
+  const map = `${NAMESPACE}/configmaps/a`;
+  const unsupported = "415 UnsupportedMediaType: 415: Unsupported Media Type";
+  const types = ["json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"];
+  const accepted = types.map((type) => `application/${type}`).join(", ");
+  const unknown = `415 UnsupportedMediaType: the body of the request was in an unknown format - accepted media types include: ${accepted}`;
+  const answers: Readonly<Record<string, string>> = {
+    "application/merge-patch+json": "200",
+    "application/merge-patch+json;;x": "200",
+    "application/merge-patch+json ;x": unknown,
+    "application/json, application/merge-patch+json": unknown,
+    "application/json": unsupported,
+    "APPLICATION/MERGE-PATCH+JSON": unsupported,
+    "application/apply-patch+cbor": unsupported,
+  };
+  for (const [type, answer] of Object.entries(answers)) {
+    t.equal(await answerTo(server, `PATCH ${map}`, { body: {}, type }), answer, type);
+    if (answer !== unsupported) continue;
+    const empty = await answerTo(server, `PATCH ${map}`, { body: "", type });
+    t.equal(empty, "406 NotAcceptable: 406: Not Acceptable\n\nAvailable representations: ", `${type}, an empty body`);
+    const none = await answerTo(server, `PATCH ${map}`, { type });
+    t.equal(none, `${unsupported}\n\nAvailable representations: `, `${type}, no body`);
+  }
+});

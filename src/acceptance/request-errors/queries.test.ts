@@ -1,6 +1,6 @@
 /** The errors of query parameters: in the order in which Kubernetes decodes and validates them, with Go's messages. */
 import t from "tap";
-import { answerTo, createConfigMap, NAMESPACE, startTableServer } from "./table.ts";
+import { answerTo, createConfigMap, NAMESPACE, sendAndWait, startTableServer } from "./table.ts";
 
 const PODS = `${NAMESPACE}/pods`;
 const MAPS = `${NAMESPACE}/configmaps`;
@@ -77,6 +77,9 @@ t.test(
       "watch=FALSE": "200",
       "labelSelector=%zz": "200",
       "fieldSelector=%": "200",
+      // A term of nothing is none.
+      "fieldSelector=%3D,!%3D,%3D%3D": "200",
+      "fieldSelector=%3Dx": "400 BadRequest: field label not supported: ",
     };
     for (const [query, answer] of Object.entries(answers)) {
       t.equal(await answerTo(server, `GET ${PODS}?${query}`), answer, query);
@@ -85,6 +88,36 @@ t.test(
     t.equal(deletion, syntax("abc"), "deletion of a collection");
   },
 );
+
+t.test("options of the deprecated watch paths are validated as those of a list", async (t) => {
+  await using server = await startTableServer();
+  const watch = "/api/v1/watch/namespaces/default/configmaps";
+  const unlisted = listInvalid("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+  const answers: Readonly<Record<string, string>> = {
+    "resourceVersionMatch=NotOlderThan": listInvalid(WITHOUT_VERSION),
+    "resourceVersionMatch=NotOlderThan&resourceVersion=0": "200",
+    "sendInitialEvents=true": unlisted,
+    "sendInitialEvents=true&watch=false": unlisted,
+  };
+  for (const [query, answer] of Object.entries(answers)) {
+    t.equal(await answerTo(server, `GET ${watch}?timeoutSeconds=1&${query}`), answer, query);
+  }
+  const asked = await answerTo(server, `GET ${watch}?watch=1&sendInitialEvents=true`);
+  t.match(asked, /^422 .*sendInitialEvents requires setting resourceVersionMatch/, "a query that asks for a watch");
+});
+
+t.test("a resourceVersion is compared as a number, and is a precondition where a collection is deleted", async (t) => {
+  await using server = await startTableServer();
+  for (const version of ["0", "00"]) {
+    const { text } = await sendAndWait(server, `GET ${MAPS}?watch=1&timeoutSeconds=1&resourceVersion=${version}`);
+    t.match(text, /^\{"type":"ADDED"/, `watch from ${version}`);
+  }
+  const { resourceVersion } = (await server.send(`GET ${MAPS}/a`)).json.metadata;
+  const deletion = `DELETE ${MAPS}?dryRun=All&resourceVersionMatch=NotOlderThan&resourceVersion=`;
+  t.equal(await answerTo(server, `${deletion}${resourceVersion}`), "200");
+  t.match(await answerTo(server, `${deletion}1`), /^409 Conflict: .*the ResourceVersion in the precondition \(1\)/);
+  t.match(await answerTo(server, `DELETE ${MAPS}?resourceVersion=18446744073709551615`), /^504 Timeout: /);
+});
 
 t.test("a resourceVersion that is no number gets a 400 for a list and a 500 otherwise", async (t) => {
   await using server = await startTableServer();
@@ -161,6 +194,12 @@ t.test("continue tokens decode as in Kubernetes", async (t) => {
   for (const [value, answer] of tokens) {
     const token = Buffer.from(JSON.stringify(value)).toString("base64url");
     t.equal(await answerTo(server, `GET ${MAPS}?limit=1&continue=${token}`), answer, JSON.stringify(value));
+  }
+  for (const [start, names] of Object.entries({ a: ["a"], "a\0": [], b: [] })) {
+    const token = Buffer.from(JSON.stringify({ v, rv, start })).toString("base64url");
+    const { items } = (await server.send(`GET ${MAPS}?continue=${token}`)).json;
+    const found = (items as readonly { metadata: { name: string } }[]).map(({ metadata }) => metadata.name);
+    t.same(found, names, `the page starts at ${JSON.stringify(start)}, and includes it`);
   }
   const texts: Readonly<Record<string, string>> = {
     "!!!": `${notValid}illegal base64 data at input byte 0`,

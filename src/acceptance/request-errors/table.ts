@@ -1,5 +1,5 @@
 /** Sends requests to a server in memory and shows the answers in one line, for tables of requests and answers. */
-import { startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
+import { startTestServer, type TestResponse, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 
 export interface Row {
   readonly body?: unknown;
@@ -31,8 +31,25 @@ export async function answerTo(
   { body, type = "application/json", accept = "application/json" }: Row = {},
 ): Promise<string> {
   const headers = { "content-type": type, accept, "user-agent": "table/1.0" };
+  const {
+    status,
+    text,
+    headers: found,
+  } = await sendAndWait(server, line, { headers, ...(body === undefined ? {} : { body }) });
+  const lines = [found.warning ?? []].flat().map((line) => String(line).replace(/^299 - /, ""));
+  const warnings = lines.filter((text) => !text.includes(" is not enforced: "));
+  const shown = status < 300 ? String(status) : showStatus(status, text);
+  return [shown, ...warnings].join(" | ");
+}
+
+/** Sends a request that may end with the clock. */
+export async function sendAndWait(
+  server: TestServer,
+  line: string,
+  options?: Parameters<TestServer["send"]>[1],
+): Promise<TestResponse> {
   let settled = false;
-  const response = server.send(line, { headers, ...(body === undefined ? {} : { body }) });
+  const response = server.send(line, options);
   const settle = (): void => {
     settled = true;
   };
@@ -43,11 +60,7 @@ export async function answerTo(
     await server.clock.advance(1000);
     for (let turn = 0; turn < 20; turn++) await nextTurn();
   }
-  const { status, text, headers: found } = await response;
-  const lines = [found.warning ?? []].flat().map((line) => String(line).replace(/^299 - /, ""));
-  const warnings = lines.filter((text) => !text.includes(" is not enforced: "));
-  const shown = status < 300 ? String(status) : showStatus(status, text);
-  return [shown, ...warnings].join(" | ");
+  return await response;
 }
 
 function showStatus(status: number, text: string): string {

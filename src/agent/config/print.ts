@@ -1,6 +1,6 @@
 /** `svc agent --dry-run-config`: the effective configuration as YAML, with the origin of each value. */
 import { type Flag, printValue } from "../../flags/flag.ts";
-import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 import { agentFlags } from "../flags.ts";
 import { configApiVersion, configKind } from "./kubelet-names.ts";
 import type { EffectiveConfig } from "./load.ts";
@@ -18,6 +18,9 @@ export function printConfig({ origins, flags, given }: EffectiveConfig): string 
   return `${lines.join("\n")}\n`;
 }
 
+/** Lines are not folded: the origin stands behind each. */
+const ONE_LINE = { width: Number.POSITIVE_INFINITY };
+
 function branchLines(branch: Branch, depth: number): string[] {
   const pad = "  ".repeat(depth);
   return [...branch.members].flatMap(([name, node]) => {
@@ -27,12 +30,12 @@ function branchLines(branch: Branch, depth: number): string[] {
     }
     const origin = `# ${formatSource(node.source)}`;
     if (!Array.isArray(node.value) || node.value.length === 0) return [`${label} ${scalar(node.value)}  ${origin}`];
-    const items = encodeYaml(node.value).trimEnd().split("\n");
+    const items = encodeYaml(node.value, ONE_LINE).trimEnd().split("\n");
     return [`${label}  ${origin}`, ...items.map((item) => `${pad}${item}`)];
   });
 }
 
 /** One line of YAML. */
 function scalar(value: unknown): string {
-  return encodeYaml(value).trim();
+  return encodeYaml(value, ONE_LINE).trim();
 }

@@ -10,7 +10,8 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
+import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { topLevelSchemas } from "../../testing/api/every-schema.ts";
 import { arbitraryOf } from "../../testing/schema/arbitrary.ts";
 

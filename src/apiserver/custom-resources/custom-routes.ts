@@ -99,8 +99,9 @@ const BODY_TYPES = ["application/json", "application/yaml"];
 
 /** Throws a 415 for protobuf bodies and strategic merge patches, which custom resources do not support. */
 function checkBody({ info, request }: RequestContext): void {
-  const type = parseMediaType(request.headers["content-type"] ?? "")?.type ?? "";
-  if (request.method === "PATCH" && !PATCH_TYPES.includes(type)) throw unsupportedBody(PATCH_TYPES);
+  const header = request.headers["content-type"] ?? "";
+  // Parameters of patches are ignored, malformed ones too.
+  if (request.method === "PATCH" && !PATCH_TYPES.includes(header.split(";", 1)[0]!)) throw unsupportedBody(PATCH_TYPES);
   const isWholeObject = (request.method === "POST" || request.method === "PUT") && info.subresource !== "scale";
-  if (isWholeObject && type.endsWith(".protobuf")) throw unsupportedBody(BODY_TYPES);
+  if (isWholeObject && parseMediaType(header)?.type.endsWith(".protobuf") === true) throw unsupportedBody(BODY_TYPES);
 }

@@ -7,7 +7,7 @@ import { boolean, list, message, optional, required, string } from "../../schema
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 
 /** JSON is encoded once; the less used encodings are created on demand. */
 export interface DiscoveryDocument {

@@ -2,6 +2,7 @@
 import type { JsonPatchOperation } from "../../api/json-patch.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
+import type { HttpRequest } from "../../http/message.ts";
 import type { Patch } from "../../registry/patches/apply-patch.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
@@ -16,8 +17,9 @@ import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { runInSlices } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { RequestContext } from "../request/request-context.ts";
+import { notAcceptable } from "../responses/status-response.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
-import { checkPatchedType, decodeObject, withoutPosition } from "./body.ts";
+import { checkPatchedType, decodeObject, unsupportedBody, withoutPosition } from "./body.ts";
 import type { ExpectedBody } from "./body-kind.ts";
 import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.ts";
 import { readLimitedBody } from "./read-body.ts";
@@ -106,13 +108,30 @@ function decodeError(why: string, prefixed: boolean): StatusError {
   return badRequest(prefixed ? `error decoding patch: ${why}` : why);
 }
 
-export function patchTypeOf(header = "", cbor = false): PatchType | "apply" {
-  // As in Kubernetes: parameters are ignored, and the comparison is case-sensitive.
-  const type = header.split(";", 1)[0]?.trim() ?? "";
+/**
+ * The type of the patch in a request. As in Kubernetes the router looks for one of the types in the header, which the
+ * handler then compares as a whole, both with case; a request without a body fails later in the router.
+ */
+export function patchTypeOf({ headers }: Pick<HttpRequest, "headers">, cbor = false): PatchType | "apply" {
+  const { "content-type": header = "", "content-length": length } = headers;
+  const accepted: readonly string[] = [...Object.keys(PATCH_TYPES), APPLY_TYPE, ...(cbor ? [APPLY_CBOR_TYPE] : [])];
+  const isRouted = header.split(",").some((part) => accepted.includes(part.split(";", 1)[0]!.replace(/^ +| +$/g, "")));
+  if (!isRouted && Number(length) > 0) {
+    throw new StatusError(415, "UnsupportedMediaType", UNSUPPORTED, { details: {} });
+  }
+  if (!isRouted && length === undefined) {
+    throw new StatusError(415, "UnsupportedMediaType", `${UNSUPPORTED}\n\nAvailable representations: `, {
+      details: {},
+    });
+  }
+  if (!isRouted) throw notAcceptable([]);
+  const type = header.split(";", 1)[0]!;
   if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
-  if (type === APPLY_TYPE || (cbor && type === APPLY_CBOR_TYPE)) return "apply";
-  throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });
+  if (accepted.includes(type)) return "apply";
+  throw unsupportedBody(accepted);
 }
+
+const UNSUPPORTED = "415: Unsupported Media Type";
 
 const OPERATION_FIELDS: ReadonlySet<string> = new Set(["op", "path", "from", "value"]);
 

@@ -13,7 +13,7 @@ import { warningAppender, writeChecks } from "./write-options.ts";
 export function createPatchHandler(part?: SubresourceStrategy): ResourceHandler {
   const apply = createApplyHandler(part);
   return async (target, context, params) => {
-    const type = patchTypeOf(context.request.headers["content-type"], target.settings.cbor);
+    const type = patchTypeOf(context.request, target.settings.cbor);
     if (type === "apply") return await apply(target, context, params);
     const responseOptions = responseOptionsOf(target, context, "object");
     const expected = expectedBodyOf(target);

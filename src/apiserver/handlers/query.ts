@@ -17,7 +17,7 @@ import {
   unquoted,
 } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
-import { isTrue } from "../request/request-info.ts";
+import { isTrue, type RequestInfo } from "../request/request-info.ts";
 
 /** The group of options in errors. */
 const OPTIONS_GROUP = "meta.k8s.io";
@@ -76,11 +76,7 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
   const resourceVersion = query.get("resourceVersion") ?? undefined;
   const resourceVersionMatch = query.get("resourceVersionMatch") ?? undefined;
   const decoded = decodeListOptions(query);
-  const errors = validateResourceVersionMatch(resourceVersionMatch, resourceVersion, query.get("continue") ?? "");
-  if (query.has("sendInitialEvents")) {
-    errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-  }
-  throwIfInvalid("ListOptions", errors);
+  throwIfInvalid("ListOptions", validateList(query));
   return {
     labelSelector: query.get("labelSelector") ?? undefined,
     fieldSelector: query.get("fieldSelector") ?? undefined,
@@ -89,6 +85,19 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
     resourceVersion,
     resourceVersionMatch,
   };
+}
+
+function validateList(query: URLSearchParams): readonly FieldError[] {
+  const textOf = (name: string): string => query.get(name) ?? "";
+  const errors = validateResourceVersionMatch(
+    textOf("resourceVersionMatch"),
+    textOf("resourceVersion"),
+    textOf("continue"),
+  );
+  if (query.has("sendInitialEvents")) {
+    errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+  }
+  return errors;
 }
 
 export interface WatchOptions {
@@ -101,10 +110,25 @@ export interface WatchOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-export function parseWatchQuery(query: URLSearchParams, watchList: boolean): WatchOptions {
+/** The options of a deprecated path are validated as those of a list, as in Kubernetes. */
+export function parseWatchQuery({ query, isLegacyWatch }: WatchInfo, watchList: boolean): WatchOptions {
+  const { timeoutSeconds } = decodeListOptions(query);
+  throwIfInvalid("ListOptions", isLegacyWatch === true ? validateList(query) : validateWatch(query, watchList));
+  return {
+    labelSelector: query.get("labelSelector") ?? undefined,
+    fieldSelector: query.get("fieldSelector") ?? undefined,
+    resourceVersion: query.get("resourceVersion") ?? undefined,
+    allowBookmarks: isTrue(query.get("allowWatchBookmarks")),
+    sendInitialEvents: isTrue(query.get("sendInitialEvents")),
+    timeoutSeconds,
+  };
+}
+
+type WatchInfo = Pick<RequestInfo, "query" | "isLegacyWatch">;
+
+function validateWatch(query: URLSearchParams, watchList: boolean): readonly FieldError[] {
   const match = query.get("resourceVersionMatch") ?? "";
   const initial = query.get("sendInitialEvents");
-  const { timeoutSeconds } = decodeListOptions(query);
   const errors: FieldError[] = [];
   if (initial !== null && match !== "NotOlderThan") {
     const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
@@ -124,15 +148,7 @@ export function parseWatchQuery(query: URLSearchParams, watchList: boolean): Wat
   if (match !== "" && (query.get("continue") ?? "") !== "") {
     errors.push(forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
   }
-  throwIfInvalid("ListOptions", errors);
-  return {
-    labelSelector: query.get("labelSelector") ?? undefined,
-    fieldSelector: query.get("fieldSelector") ?? undefined,
-    resourceVersion: query.get("resourceVersion") ?? undefined,
-    allowBookmarks: isTrue(query.get("allowWatchBookmarks")),
-    sendInitialEvents: isTrue(initial),
-    timeoutSeconds,
-  };
+  return errors;
 }
 
 /** A body takes precedence over the query. */
@@ -207,14 +223,10 @@ function validateDryRun(values: readonly string[]): FieldError[] {
   return [{ ...notSupported("dryRun", "", ["All"]), badValue: unquoted(list) }];
 }
 
-function validateResourceVersionMatch(
-  match: string | undefined,
-  version: string | undefined,
-  token: string,
-): FieldError[] {
-  if (match === undefined || match === "") return [];
+function validateResourceVersionMatch(match: string, version: string, token: string): FieldError[] {
+  if (match === "") return [];
   const errors: FieldError[] = [];
-  if (version === undefined || version === "") {
+  if (version === "") {
     errors.push(
       forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"),
     );

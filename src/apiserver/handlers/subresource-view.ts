@@ -56,7 +56,7 @@ export function createUpdateViewHandler(view: SubresourceView): ResourceHandler 
 
 export function createPatchViewHandler(view: SubresourceView): ResourceHandler {
   return async (target, context, params) => {
-    const type = patchTypeOf(context.request.headers["content-type"], target.settings.cbor);
+    const type = patchTypeOf(context.request, target.settings.cbor);
     if (type === "apply") return await createApplyViewHandler(view)(target, context, params);
     const shown = viewTarget(target, view);
     const responseOptions = responseOptionsOf(shown, context, "object");

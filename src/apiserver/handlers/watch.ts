@@ -19,7 +19,7 @@ const STREAM_MEDIA_TYPES: Partial<Record<Format, (mediaType: string) => string>>
 /** GET with `watch=true`. */
 export const watchObjects: ResourceHandler = async (target, context, params) => {
   const { settings, kind, registry } = target;
-  const options = parseWatchQuery(context.info.query, settings.watchList);
+  const options = parseWatchQuery(context.info, settings.watchList);
   const responseOptions = responseOptionsOf(target, context, "watch");
   // A table cannot represent the bookmark at the end of the initial events.
   if (options.sendInitialEvents && responseOptions.representation.as === "table") {

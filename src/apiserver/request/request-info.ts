@@ -14,6 +14,8 @@ export interface RequestInfo {
   readonly subresource: string;
   readonly name: string;
   readonly query: URLSearchParams;
+  /** Whether the deprecated path, and not the query, makes a list a watch. */
+  readonly isLegacyWatch?: boolean;
 }
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -39,8 +41,9 @@ export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | 
     const none = { group: "", version: "", namespace: "", resource: "", subresource: "", name: "" };
     return { isResourceRequest: false, path, verb: method.toLowerCase(), ...none, query };
   }
-  const { verb, namespace, resource, subresource, name } = resourceInfo(method, parts, query);
-  return { isResourceRequest: true, path, verb, group, version, namespace, resource, subresource, name, query };
+  const { verb, namespace, resource, subresource, name, isLegacyWatch } = resourceInfo(method, parts, query);
+  const target = { group, version, namespace, resource, subresource, name };
+  return { isResourceRequest: true, path, verb, ...target, query, ...(isLegacyWatch ? { isLegacyWatch } : {}) };
 }
 
 function splitPath(path: string): string[] {
@@ -62,7 +65,9 @@ function dropEmptySegments(segments: readonly string[]): string[] {
   return parts;
 }
 
-function resourceInfo(method: string, path: readonly string[], query: URLSearchParams) {
+type ResourceInfo = Pick<RequestInfo, "verb" | "namespace" | "resource" | "name" | "subresource" | "isLegacyWatch">;
+
+function resourceInfo(method: string, path: readonly string[], query: URLSearchParams): ResourceInfo {
   // The deprecated paths `/api/v1/watch/…` and `/api/v1/proxy/…`, of which the latter has no handler any more.
   const prefix = path.length > 1 && (path[0] === "watch" || path[0] === "proxy") ? path[0] : undefined;
   const isLegacyWatch = method === "GET" && prefix === "watch";
@@ -77,12 +82,15 @@ function resourceInfo(method: string, path: readonly string[], query: URLSearchP
   if (prefix === "proxy") return { verb: prefix, namespace, resource, name, subresource: "" };
   const verb = VERBS[method] ?? "";
   if (prefix === "watch" && !isLegacyWatch) return { verb: prefix, namespace, resource, name, subresource };
+  const isForced = isLegacyWatch && !isTrue(query.get("watch"));
   if (isLegacyWatch) rewriteLegacyWatch(query, name);
   else if (name !== "") return { verb, namespace, resource, name, subresource };
   if (verb === "delete") return { verb: "deletecollection", namespace, resource, name, subresource };
   if (verb !== "get") return { verb, namespace, resource, name, subresource };
   const exactName = selectedName(query.get("fieldSelector") ?? "");
-  return { verb: isTrue(query.get("watch")) ? "watch" : "list", namespace, resource, name: exactName, subresource };
+  const verbOfList = isTrue(query.get("watch")) ? "watch" : "list";
+  const info = { verb: verbOfList, namespace, resource, name: exactName, subresource };
+  return isForced ? { ...info, isLegacyWatch: true } : info;
 }
 
 /** Rewrites the deprecated path `/api/v1/watch/pods/web` to the query parameters of a list. */

@@ -2,7 +2,7 @@
 
 import { parseExact, stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
-import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import type { TypeMeta } from "./type-meta.ts";
 

@@ -8,7 +8,7 @@ import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
 import { create } from "../../registry/create.ts";
 import { list } from "../../registry/list.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
-import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 import { fixture } from "../../testing/registry/registry-fixture.ts";
 import { listResponse } from "./object-response.ts";
 import { encodeProtobufList } from "./protobuf.ts";

@@ -10,7 +10,7 @@ import type { ListPage } from "../../registry/list.ts";
 import { parseExact, stringifyExact } from "../../schema/json/exact-numbers.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
-import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import { inLayer } from "../../tracing/span.ts";

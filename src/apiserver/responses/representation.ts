@@ -2,7 +2,13 @@
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { acceptsExactly, negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { acceptsStream, isPretty, notAcceptable, requestsTransform, transformNotAcceptable } from "./status-response.ts";
+import {
+  acceptsStream,
+  isPretty,
+  notAcceptable,
+  requestsTransform,
+  transformNotAcceptable,
+} from "./status-response.ts";
 
 export type Format = "json" | "yaml" | "protobuf" | "cbor";
 

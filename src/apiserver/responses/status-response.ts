@@ -5,7 +5,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import { negotiate, type Offer } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
-import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { encodeProtobufStatus } from "./protobuf.ts";
 
@@ -127,11 +127,7 @@ export function successResponse(code: number, context: RequestContext, mediaType
 }
 
 /** The Status `Success` with the deleted object; it has no code. */
-export function deletedResponse(
-  details: Status["details"],
-  context: RequestContext,
-  mediaType: string,
-): HttpResponse {
+export function deletedResponse(details: Status["details"], context: RequestContext, mediaType: string): HttpResponse {
   const { code, ...status } = successStatus(200);
   return encodeStatus(code, { ...status, details }, context, mediaType);
 }

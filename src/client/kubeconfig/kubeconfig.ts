@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { open, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
-import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
 import { type Entry, type KubeconfigReader, type Members, readKubeconfig } from "./reader.ts";
 

@@ -15,7 +15,15 @@ import { metadataOf } from "../write/object-metadata.ts";
 import type { WriteOptions, WriteRequest } from "../write/request.ts";
 import { applyConflict } from "./apply-conflict.ts";
 import type { Conversions } from "./conversions.ts";
-import { BEFORE_FIRST, identityOf, type Manager, readManagers, versionOf, withManagedFields, writeManagers } from "./entries.ts";
+import {
+  BEFORE_FIRST,
+  identityOf,
+  type Manager,
+  readManagers,
+  versionOf,
+  withManagedFields,
+  writeManagers,
+} from "./entries.ts";
 import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import { managerContext, managersAfterUpdate, newManager, toFieldsValue } from "./track-managed-fields.ts";
 

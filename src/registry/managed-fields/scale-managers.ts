@@ -6,7 +6,14 @@
 import type { Scale } from "../../api/autoscaling/scale/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
-import { difference, type FieldSet, intersection, isEmptySet, noFields, setOfPaths } from "../../schema/apply/fieldpath/field-set.ts";
+import {
+  difference,
+  type FieldSet,
+  intersection,
+  isEmptySet,
+  noFields,
+  setOfPaths,
+} from "../../schema/apply/fieldpath/field-set.ts";
 import { fieldElement } from "../../schema/apply/fieldpath/path-element.ts";
 import type { ManagedFields } from "../../schema/apply/managers.ts";
 import type { Registry } from "../registry.ts";
@@ -59,7 +66,10 @@ export class ScaleManagers<T extends ApiObject> {
     // A count of 0 is absent from the live Scale, so that any applied one is another.
     const isChange = applied !== undefined && (before === 0 || applied !== before);
     if (isChange && !force && others > 0) {
-      throw applyConflict([...claims.keys()].map((manager) => ({ manager, path: SCALE_PATH })), claims);
+      throw applyConflict(
+        [...claims.keys()].map((manager) => ({ manager, path: SCALE_PATH })),
+        claims,
+      );
     }
     if (isChange) claims.clear();
     if (applied !== undefined) addClaim(claims, writer);

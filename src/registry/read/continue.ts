@@ -7,18 +7,21 @@ import type { Revision } from "../../storage/store.ts";
 export interface ContinueToken {
   /** Every page shows this revision; undefined for a token whose revision expired: the page shows the current state. */
   readonly revision: Revision | undefined;
-  /** Key of the last object on the previous page, without the resource's prefix. */
-  readonly after: string;
+  /** The first key that the page can have, without the resource's prefix. */
+  readonly start: string;
+}
+
+/** The start of the page after that with this last key. */
+export function startAfter(key: string): string {
+  return `${key}\0`;
 }
 
 const VERSION = "meta.k8s.io/v1";
 /** The `rv` of a token for the current state. */
 const ANY_REVISION = -1;
 
-export function encodeContinue({ revision, after }: ContinueToken): string {
-  return Buffer.from(JSON.stringify({ v: VERSION, rv: revision ?? ANY_REVISION, start: `${after}\0` })).toString(
-    "base64url",
-  );
+export function encodeContinue({ revision, start }: ContinueToken): string {
+  return Buffer.from(JSON.stringify({ v: VERSION, rv: revision ?? ANY_REVISION, start })).toString("base64url");
 }
 
 export function decodeContinue(token: string): ContinueToken {
@@ -38,7 +41,7 @@ export function decodeContinue(token: string): ContinueToken {
   if (key !== "/" && key.split("/").some((part, i) => i > 0 && (part === "" || part === ".." || part === "."))) {
     throw invalidToken(`: ${start}`);
   }
-  return { revision: rv < 0 ? undefined : (rv as Revision), after: key.slice(1).replace(/\0$/, "") };
+  return { revision: rv < 0 ? undefined : (rv as Revision), start: key.slice(1) };
 }
 
 interface SentToken {

@@ -4,7 +4,8 @@ import { double, int32, int64, object, optional, quantity, rawExtension, string 
 import { decodeProtobuf } from "../protobuf/decode.ts";
 import { encodeProtobuf } from "../protobuf/encode.ts";
 import { NumberLiteral } from "../value/number-literal.ts";
-import { encodeYaml, parseYaml } from "../yaml/yaml.ts";
+import { encodeYaml } from "../yaml/write-yaml.ts";
+import { parseYaml } from "../yaml/yaml.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { encodeJson } from "./encode.ts";
 import { parseExact, stringifyExact } from "./exact-numbers.ts";

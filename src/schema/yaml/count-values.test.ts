@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import t from "tap";
 import { countYamlValues } from "./count-values.ts";
-import { encodeYaml, parseYaml } from "./yaml.ts";
+import { encodeYaml } from "./write-yaml.ts";
+import { parseYaml } from "./yaml.ts";
 
 function countValues(value: unknown): number {
   if (typeof value !== "object" || value === null) return 1;

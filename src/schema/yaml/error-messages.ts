@@ -37,6 +37,7 @@ const GO_MESSAGES: Readonly<Record<string, GoMessage>> = {
 const UNREADABLE_REASONS: ReadonlySet<string> = new Set([
   "the stream contains non-printable characters",
   "null byte is not allowed in input",
+  "expected valid JSON character",
 ]);
 
 /** Where an error is. */
@@ -78,6 +79,8 @@ function goMessageOf(reason: string, location: SourceLocation, lines: readonly s
     case "missed comma between flow collection entries":
     case "unexpected end of the stream within a flow collection": {
       const end = enclosingEnd(location, lines);
+      // The text ends where a value is to follow.
+      if (reason.startsWith("unexpected end") && /[[{,]\s*$/.test(lines.join("\n"))) return NO_NODE;
       if (end === "]" || end === "}") return parsing(`did not find expected ',' or '${end}'`);
       return end === undefined ? scanning(reason) : scanning("found unexpected end of stream");
     }

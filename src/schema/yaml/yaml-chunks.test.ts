@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { encodeYaml } from "./yaml.ts";
+import { encodeYaml } from "./write-yaml.ts";
 import { yamlChunks } from "./yaml-chunks.ts";
 
 const joined = (value: object): string => [...yamlChunks(value)].join("");

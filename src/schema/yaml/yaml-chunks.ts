@@ -1,13 +1,13 @@
 /** `encodeYaml` of a large value in parts, between which other requests are handled; joined, they are the same text. */
 import { countValues } from "../value/check-values.ts";
-import { encodeYaml } from "./yaml.ts";
+import { compareKeys, encodeYaml } from "./write-yaml.ts";
 
 /** Values that are encoded at once: about a millisecond. */
 const VALUES_AT_ONCE = 500;
 
 /** The value is an object with members, or a list with items. An empty chunk only ends a step. */
-export function* yamlChunks(value: object): Generator<string> {
-  yield* Array.isArray(value) ? listChunks(value, 0) : objectChunks(value as Members, 0);
+export function* yamlChunks(value: object, depth = 0): Generator<string> {
+  yield* Array.isArray(value) ? listChunks(value, depth) : objectChunks(value as Members, depth);
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ function* objectChunks(members: Members, depth: number): Generator<string> {
   // Sorting tens of thousands takes many milliseconds.
   const isLong = names.length > VALUES_AT_ONCE;
   if (isLong) yield "";
-  names.sort();
+  names.sort(compareKeys);
   if (isLong) yield "";
   for (const name of names) {
     const member = members[name];
@@ -27,7 +27,7 @@ function* objectChunks(members: Members, depth: number): Generator<string> {
     const isNested = values > VALUES_AT_ONCE && isContainer(member);
     const key = isNested ? keyText(name) : undefined;
     if (size > 0 && (key !== undefined || size + values > VALUES_AT_ONCE)) {
-      yield indent(encodeYaml(group), depth);
+      yield encodeYaml(group, { indent: 2 * depth });
       group = {};
       size = 0;
     }
@@ -35,13 +35,13 @@ function* objectChunks(members: Members, depth: number): Generator<string> {
       Object.defineProperty(group, name, { value: member, enumerable: true, configurable: true, writable: true });
       size += values;
     } else {
-      yield indent(`${key}:\n`, depth);
+      yield `${"  ".repeat(depth)}${key}:\n`;
       // Items of a list have the indentation of its key.
       if (Array.isArray(member)) yield* listChunks(member, depth);
       else yield* objectChunks(member as Members, depth + 1);
     }
   }
-  if (size > 0) yield indent(encodeYaml(group), depth);
+  if (size > 0) yield encodeYaml(group, { indent: 2 * depth });
 }
 
 function* listChunks(items: readonly unknown[], depth: number): Generator<string> {
@@ -51,7 +51,7 @@ function* listChunks(items: readonly unknown[], depth: number): Generator<string
     const values = countValues(item, VALUES_AT_ONCE);
     const isNested = values > VALUES_AT_ONCE && isContainer(item);
     if (size > 0 && (isNested || size + values > VALUES_AT_ONCE)) {
-      yield indent(encodeYaml(group), depth);
+      yield encodeYaml(group, { indent: 2 * depth });
       group = [];
       size = 0;
     }
@@ -61,18 +61,17 @@ function* listChunks(items: readonly unknown[], depth: number): Generator<string
       size += values;
     }
   }
-  if (size > 0) yield indent(encodeYaml(group), depth);
+  if (size > 0) yield encodeYaml(group, { indent: 2 * depth });
 }
 
 /** An item is indented by the width of the dash before its first line. */
 function* itemChunks(item: object, depth: number): Generator<string> {
   let dash = "- ";
-  for (const chunk of yamlChunks(item)) {
-    if (chunk === "") {
-      yield chunk;
+  for (const text of yamlChunks(item, depth + 1)) {
+    if (text === "") {
+      yield text;
       continue;
     }
-    const text = indent(chunk, depth + 1);
     const start = 2 * depth;
     yield `${text.slice(0, start)}${dash}${text.slice(start + 2)}`;
     dash = "  ";
@@ -83,11 +82,6 @@ function* itemChunks(item: object, depth: number): Generator<string> {
 function keyText(name: string): string | undefined {
   const text = encodeYaml({ [name]: 0 });
   return text.startsWith("? ") ? undefined : text.slice(0, -": 0\n".length);
-}
-
-/** Empty lines, which occur in block scalars, have no indentation. */
-function indent(text: string, depth: number): string {
-  return depth === 0 ? text : text.replace(/(^|\n)(?=[^\n])/g, `$1${"  ".repeat(depth)}`);
 }
 
 function isContainer(value: unknown): value is object {

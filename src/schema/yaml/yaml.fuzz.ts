@@ -2,7 +2,8 @@
 
 import { fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
 import { deepEqual } from "../value/equal.ts";
-import { encodeYaml, parseYaml } from "./yaml.ts";
+import { encodeYaml } from "./write-yaml.ts";
+import { parseYaml } from "./yaml.ts";
 
 fuzz({
   name: "yaml",

@@ -1,5 +1,6 @@
 import t from "tap";
-import { encodeYaml, parseYaml } from "./yaml.ts";
+import { encodeYaml } from "./write-yaml.ts";
+import { parseYaml } from "./yaml.ts";
 
 t.test("parseYaml() parses documents and returns the line of every field", async (t) => {
   const text = ["a: 1", "list:", "- x: yes", "- z: |", "    text", "---", "# nothing", "---", "b: {c: 0644}"].join(
@@ -65,11 +66,65 @@ t.test("encodeYaml() sorts members and quotes strings that would parse as other 
   );
 });
 
+t.test("encodeYaml() chooses the style of texts, and folds them, as Go's library does", async (t) => {
+  const cases: readonly (readonly [value: unknown, text: string])[] = [
+    ["", '""'],
+    ["a b", "a b"],
+    ["a: b", "'a: b'"],
+    ["it's #1", "'it''s #1'"],
+    ["it's: 1", "'it''s: 1'"],
+    ["a #b", "'a #b'"],
+    ["-a", "-a"],
+    ["- a", "'- a'"],
+    [" a", "' a'"],
+    ["*", "'*'"],
+    ["n", '"n"'],
+    ["No", '"No"'],
+    ["nO", "nO"],
+    ["<<", "<<"],
+    [".5", '".5"'],
+    [".", "."],
+    ["0x1F", '"0x1F"'],
+    ["089", '"089"'],
+    ["1_000", '"1_000"'],
+    ["1e999", "1e999"],
+    ["190:20:30", '"190:20:30"'],
+    ["2001-1-2", '"2001-1-2"'],
+    ["2001-02-30", "2001-02-30"],
+    ["a\tb", '"a\\tb"'],
+    ["é\u0080😀", '"é\\x80\\U0001F600"'],
+    ["a\nb", "|-\n  a\n  b"],
+    ["a\n\n", "|+\n  a\n"],
+    ["\na", "|2-\n\n  a"],
+    ["a \nb", '"a \\nb"'],
+    [1.5e7 + 0.5, "1.50000005e+07"],
+    [0.000_01, "1e-05"],
+    [2n ** 63n, "9223372036854775808"],
+    [null, "null"],
+    [{}, "{}"],
+    [[[], [1]], "- []\n- - 1"],
+    ["word ".repeat(20).trim(), `${"word ".repeat(17).trim()}\n  word word word`],
+    [`${"word ".repeat(17)}: x y`, `'${"word ".repeat(17).trim()}\n  : x y'`],
+    [`${"é ".repeat(45)}\u0080`, `"${"é ".repeat(41).trim()}\n  ${"é ".repeat(4)}\\x80"`],
+  ];
+  for (const [value, text] of cases) t.equal(encodeYaml(value), `${text}\n`, JSON.stringify(text));
+  const long = "k".repeat(129);
+  t.equal(encodeYaml({ [long]: 1, "a b": [1] }), `a b:\n- 1\n? ${long}\n: 1\n`);
+  t.equal(encodeYaml({ "a\nb": { c: [1] } }), "? |-\n  a\n  b\n: c:\n  - 1\n", "a key of several lines");
+  const names = ["f10", "f9", "f09", "B", "a", "_", "Z9", "f:a", "."];
+  const sorted = [".", "_", "B", "Z9", "a", "f:a", "f9", "f09", "f10"];
+  const members = Object.fromEntries(names.map((name) => [name, 1]));
+  t.equal(encodeYaml(members), sorted.map((name) => `${name}: 1\n`).join(""));
+});
+
 t.test("parseYaml() reports errors with the messages of Go's parser", async (t) => {
   const cases: readonly (readonly [text: string, message: string])[] = [
     ["a: [b\n", "line 1: did not find expected ',' or ']'"],
     ["x: 1\na:\n- [b\nc: 1\n", "line 3: did not find expected ',' or ']'"],
     ["a: {b: 1\n", "line 1: did not find expected ',' or '}'"],
+    ["{", "line 1: did not find expected node content"],
+    ["a: [b, ", "line 1: did not find expected node content"],
+    ['a: "\u0001"', "control characters are not allowed"],
     ["a: {b: 1 c: 2}\n", "did not find expected ',' or '}'"],
     ["a: [{b: '}'}, [c # ]\n", "line 1: did not find expected ',' or ']'"],
     ["a: 'b\n", "line 2: found unexpected end of stream"],

@@ -1,20 +1,8 @@
 /**
- * Parses and writes YAML. Values are JSON-like: no dates, strings as keys. A parsed document has the line of every
+ * Parses YAML. Values are JSON-like: no dates, strings as keys. A parsed document has the line of every
  * member, for errors in configuration files.
  */
-import {
-  DUMP_SCHEMA,
-  dump,
-  EVENT_ID,
-  type Event,
-  getScalarValue,
-  intCoreTag,
-  intYaml11Tag,
-  NOT_RESOLVED,
-  parseEvents,
-  SCALAR_STYLE_PLAIN,
-  YAMLException,
-} from "js-yaml";
+import { EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_PLAIN, YAMLException } from "js-yaml";
 import type { TimeSlice } from "../../std/async/time-slice.ts";
 import { joinPath } from "../value/field-path.ts";
 import { goQuote } from "../value/go-quote.ts";
@@ -74,28 +62,6 @@ export function describeDuplicateKeys(document: YamlDocument | undefined): reado
   return (document?.duplicates ?? []).map((path) => {
     const [name = ""] = /[^.[\]]*\]?$/.exec(path) ?? [];
     return `line ${document?.line(path) ?? 0}: key ${goQuote(name.replace("]", ""))} already set in map`;
-  });
-}
-
-/** js-yaml has no representation of bigints. As in its own schema, text that any YAML reads as an integer is quoted. */
-const exactIntegers = DUMP_SCHEMA.withTags({
-  ...intYaml11Tag,
-  identify: (value: unknown) => typeof value === "bigint" || intYaml11Tag.identify?.(value) === true,
-  resolve: (source, isExplicit, tagName) => {
-    const result = intYaml11Tag.resolve(source, isExplicit, tagName);
-    return result === NOT_RESOLVED ? intCoreTag.resolve(source, isExplicit, tagName) : result;
-  },
-});
-
-/** Block style with members in alphabetical order, as kubectl writes it. */
-export function encodeYaml(value: unknown): string {
-  return dump(value, {
-    schema: exactIntegers,
-    sortKeys: true,
-    noRefs: true,
-    lineWidth: -1,
-    seqNoIndent: true,
-    quoteStyle: "double",
   });
 }
 

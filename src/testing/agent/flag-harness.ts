@@ -22,7 +22,7 @@ import type { Transport } from "../../client/client.ts";
 import type { Flag } from "../../flags/flag.ts";
 import { logOptions } from "../../flags/log-options.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 import { createLogger, silentLogger } from "../../std/log/logger.ts";
 import { conditionTimeout, loadMutant } from "../flags/mutant.ts";
 import { createFakeRouteTools } from "../pod-network/fake-route-tools.ts";

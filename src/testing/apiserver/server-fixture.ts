@@ -77,8 +77,9 @@ export async function startTestServer(
     const [method = "GET", target = "/"] = line.split(" ");
     const [path = "", query = ""] = target.split("?");
     const sent = body === undefined ? {} : { body: encodeBody(body) };
+    const length = sent.body === undefined ? {} : { "content-length": String(Buffer.byteLength(sent.body)) };
     const authorization = user === "" ? {} : { authorization: `Bearer ${tokenOf(user)}` };
-    const all = { "content-type": "application/json", ...authorization, ...headers };
+    const all = { "content-type": "application/json", ...length, ...authorization, ...headers };
     const request = makeRequest({ method, path, query, headers: all, signal, ...sent });
     return await parts.server.handler(stream === undefined ? request : { ...request, body: stream });
   };

@@ -259,16 +259,20 @@ export function parseFieldSelector<T extends ApiObject>(text: string, kind: Kind
   return terms;
 }
 
-/** Throws a `StatusError` 400 for an invalid selector. As in Kubernetes the terms are sorted. */
+/**
+ * Throws a `StatusError` 400 for an invalid selector. As in Kubernetes the terms are sorted, and those of an empty field
+ * and an empty value, as `=`, are dropped.
+ */
 export function splitFieldSelector(text: string): readonly FieldTerm[] {
   if (text.length > SELECTOR_MAX_CHARS) throw badRequest("invalid selector: it is too long");
   const terms = (text.match(/(?:\\.?|[^,\\])+/gs) ?? []).sort();
-  return terms.map((term) => {
+  const split = terms.map((term) => {
     const match = /^(.*?)(==|!=|=)(.*)$/s.exec(term);
     if (match === null) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
     const [, field = "", operator, value = ""] = match;
     return { field, equal: operator !== "!=", value: unescapeValue(value) };
   });
+  return split.filter(({ field, value }) => field !== "" || value !== "");
 }
 
 function unescapeValue(value: string): string {
