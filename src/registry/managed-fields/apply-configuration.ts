@@ -175,9 +175,11 @@ export function objectFromJson<T extends ApiObject>(kind: Kind<T>, value: unknow
   if (error?.isInteger === true) throw badRequest(`${error.path}: ${error.message}`);
   if (error !== undefined) {
     const why = `unable to convert unstructured object to ${formatType(configuration)}: ${error.message}`;
-    const { apiVersion } = typeOf(configuration);
-    const what = `new object (${formatName(configuration)}) to proper version (${apiVersion})`;
-    throw new StatusError(500, "", `failed to convert ${what}: ${why}`);
+    throw new StatusError(
+      500,
+      "",
+      `failed to convert new object (${formatName(configuration)}) to proper version: ${why}`,
+    );
   }
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object as ApiObject;
   return rest as T;
