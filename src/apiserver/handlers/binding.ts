@@ -28,15 +28,14 @@ export function createBindingHandler(pods: Registry<Pod>): ResourceHandler {
       { ...expectedBodyOf(target), ...bindingBody },
       "CreateOptions",
     );
-    const name = params.name ?? sent.metadata?.name ?? "";
-    if (name === "") throw badRequest("name must be provided");
-    if (sent.metadata?.name && sent.metadata.name !== name) {
-      throw badRequest("name in URL does not match name in Binding object");
-    }
     const namespace = sent.metadata?.namespace ?? "";
     if (namespace !== "" && namespace !== params.namespace) {
       throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
     }
+    const sentName = sent.metadata?.name ?? "";
+    const name = params.name ?? sentName;
+    if (name !== sentName) throw badRequest("name in URL does not match name in Binding object");
+    if (name === "") throw badRequest("name must be provided");
     const admission = createAdmission(target, context, params, { dryRun, objectKind: bindingBody });
     const named = { ...sent, metadata: { ...sent.metadata, name, namespace: params.namespace ?? "" } };
     const admitted = await runMutatingAdmission(

@@ -13,13 +13,14 @@ export type ConnectHandler = (
   ...request: [...Parameters<ResourceHandler>, options: object]
 ) => ReturnType<ResourceHandler>;
 
-/** Wraps the handler in admission for CONNECT. */
+/** Wraps the handler in admission for CONNECT. A stream cannot be tried: `dryRun` gets a 400. */
 export function createConnectHandler(subresource: Subresource, handler: ConnectHandler): ResourceHandler {
   const { kind } = subresource;
   const schema = connectOptions(subresource);
   if (schema === undefined) throw new Error(`Cannot connect to ${kind}: it has no options schema`);
   const objectKind = { group: "", version: "v1", kind, schema };
   return async (target, context, params) => {
+    if (context.info.query.has("dryRun")) throw badRequest("dryRun is not supported");
     const { chain, context: about } = createAdmission(target, context, params, { dryRun: false, objectKind });
     const options = await chain.mutate(about, "CONNECT", parseConnectOptions(schema, context, params.path));
     await chain.validate(about, "CONNECT", options);

@@ -15,7 +15,11 @@ const template = { metadata: { labels }, spec: { containers: [{ name: "c", image
 type Line = string;
 
 /** The managers of the count after each step, or the conflict. A time is shown as `@`, a write through Scale as `/`. */
-const STORIES: readonly (readonly [title: string, created: "tracked" | "untracked", steps: readonly [Line, string][]])[] = [
+const STORIES: readonly (readonly [
+  title: string,
+  created: "tracked" | "untracked",
+  steps: readonly [Line, string][],
+])[] = [
   [
     "an update takes the count, without a time",
     "tracked",
