@@ -102,8 +102,8 @@ t.test("options of the deprecated watch paths are validated as those of a list",
   for (const [query, answer] of Object.entries(answers)) {
     t.equal(await answerTo(server, `GET ${watch}?timeoutSeconds=1&${query}`), answer, query);
   }
-  const asked = await answerTo(server, `GET ${watch}?watch=1&sendInitialEvents=true`);
-  t.match(asked, /^422 .*sendInitialEvents requires setting resourceVersionMatch/, "a query that asks for a watch");
+  const requested = await answerTo(server, `GET ${watch}?watch=1&sendInitialEvents=true`);
+  t.match(requested, /^422 .*sendInitialEvents requires setting resourceVersionMatch/, "a query that requests a watch");
 });
 
 t.test("a resourceVersion is compared as a number, and is a precondition where a collection is deleted", async (t) => {

@@ -163,7 +163,9 @@ t.test("pods/log of a pod without a node is empty; an unreachable agent gets 500
   };
   await server.send("PUT /api/v1/nodes/n1/status", { body: { metadata: { name: "n1" }, status } });
   const target = { kind: "Node", name: "n1" };
-  await server.send("POST /api/v1/namespaces/default/pods/web/binding", { body: { target } });
+  await server.send("POST /api/v1/namespaces/default/pods/web/binding", {
+    body: { metadata: { name: "web" }, target },
+  });
   t.match((await server.send(`GET ${LOG}`)).json, {
     code: 500,
     message: /^Get "https:\/\/127\.0\.0\.1:1\/containerLogs.*": dial tcp 127\.0\.0\.1:1: connect: connection refused$/,

@@ -133,6 +133,6 @@ function isAcceptable(
   if (!requestsTransform(params)) return !custom || offer.format !== "protobuf";
   if (kubernetesGroup(g) !== "meta.k8s.io" || (v !== "v1" && v !== "v1beta1")) return false;
   // Tables have no protobuf encoding.
-  if (as === "Table") return offer.format !== "protobuf" && shape !== "review";
+  if (as === "Table") return offer.format !== "protobuf" && shape !== "review" && shape !== "log";
   return as === "PartialObjectMetadata" || (as === "PartialObjectMetadataList" && shape !== "watch");
 }

@@ -40,7 +40,7 @@ const STORIES: readonly (readonly [
     ],
   ],
   [
-    "an update records nothing while nobody manages the count",
+    "an update records nothing while no manager has the count",
     "untracked",
     [
       ["put m1 3", ""],
@@ -60,7 +60,7 @@ const STORIES: readonly (readonly [
     ],
   ],
   [
-    "the first apply meets the count that nobody manages",
+    "the first apply meets a count without a manager",
     "untracked",
     [
       ["apply m1 3", 'conflict with "before-first-apply" with subresource "scale" using autoscaling/v1'],

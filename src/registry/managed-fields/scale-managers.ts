@@ -1,7 +1,7 @@
 /**
  * Field management of writes through Scale. As in Kubernetes only the managers of the replica count take part: their
  * entries are read as entries of the Scale, and what the write makes of these goes back into those of the object. So an
- * update records nothing while nobody manages the count, and entries that it adds have no time.
+ * update records nothing while the count has no manager, and entries that it adds have no time.
  */
 import type { Scale } from "../../api/autoscaling/scale/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
@@ -45,7 +45,7 @@ export class ScaleManagers<T extends ApiObject> {
   /** `writer` has no fields yet. Returns the managers of the object after an update of the count. */
   update(writer: Manager, before: number, after: number): ManagedFields<Manager> {
     if (this.#claims.size === 0 || before === after) return this.#toObject(writer, this.#claims);
-    // A Scale without replicas is one with 0: nobody manages the count then.
+    // A Scale without replicas is one with 0: the count has no manager then.
     return this.#toObject(writer, after === 0 ? new Map() : addClaim(new Map(), writer));
   }
 

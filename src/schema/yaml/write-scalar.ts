@@ -32,8 +32,8 @@ const INTEGER = /^[-+]?(?:0[xX][\da-fA-F]+|0[bB][01]+|0[oO]?[0-7]*|[1-9]\d*)$/;
 const REAL = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 /** No number here, but one for other parsers. */
 const BASE_60 = /^[-+]?\d[\d_]*(?::[0-5]?\d)+(?:\.[\d_]*)?$/;
-const TIME =
-  /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[Tt](?:\d{1,2}:){2}\d{1,2}(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)| (?:\d{1,2}:){2}\d{1,2}(?:[.,]\d+)?)?$/;
+const DATE = /^(\d{4})-(\d{1,2})-(\d{1,2})(.*)$/;
+const CLOCK = /^(?:[Tt](?:\d{1,2}:){2}\d{1,2}(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)| (?:\d{1,2}:){2}\d{1,2}(?:[.,]\d+)?)?$/;
 
 /** Whether an unquoted text is a string. */
 function readsAsText(text: string): boolean {
@@ -45,8 +45,8 @@ function readsAsText(text: string): boolean {
 }
 
 function isTime(text: string): boolean {
-  const [, year, month, day] = TIME.exec(text) ?? [];
-  if (year === undefined) return false;
+  const [, year, month, day, clock = ""] = DATE.exec(text) ?? [];
+  if (year === undefined || !CLOCK.test(clock)) return false;
   return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
 }
 

@@ -260,8 +260,8 @@ export function parseFieldSelector<T extends ApiObject>(text: string, kind: Kind
 }
 
 /**
- * Throws a `StatusError` 400 for an invalid selector. As in Kubernetes the terms are sorted, and those of an empty field
- * and an empty value, as `=`, are dropped.
+ * Throws a `StatusError` 400 for an invalid selector. As in Kubernetes the terms are sorted, and those without a field
+ * and a value, as `=`, are dropped.
  */
 export function splitFieldSelector(text: string): readonly FieldTerm[] {
   if (text.length > SELECTOR_MAX_CHARS) throw badRequest("invalid selector: it is too long");
