@@ -1,6 +1,6 @@
 /** `Impersonate-User` and the related headers: replaces the user, if the sender may `impersonate` each attribute. */
 import { forbidden } from "../../api/status.ts";
-import { forbiddenMessage } from "../../auth/authz/reason.ts";
+import { escapeHtml, forbiddenMessage } from "../../auth/authz/reason.ts";
 import {
   ANONYMOUS,
   type Attributes,
@@ -81,10 +81,8 @@ function missingUserResponse({ path, query }: HttpRequest, { uid, groups, extra 
     ...(uid === "" ? [] : [`{UID  ${uid}  ${AUTHENTICATION_GROUP}/v1  }`]),
   ];
   const target = JSON.stringify(query === "" ? path : `${path}?${query}`);
-  return textResponse(
-    500,
-    `Internal Server Error: ${target}: requested [${parts.join(" ")}] without impersonating a user\n`,
-  );
+  const error = `requested [${parts.join(" ")}] without impersonating a user`;
+  return textResponse(500, `Internal Server Error: ${escapeHtml(`${target}: ${error}`)}\n`);
 }
 
 function nonEmptyValues(request: HttpRequest, header: string): readonly string[] {

@@ -1,9 +1,16 @@
 /** `kubectl get componentstatuses`: the health of the control plane's components in this process. */
 import { componentStatusKind } from "../../api/core/component-status/kind.ts";
 import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status/schema.ts";
+import {
+  matchesFields,
+  matchesLabels,
+  parseFieldSelector,
+  parseLabelSelector,
+} from "../../api/meta/selectors/selector.ts";
 import { notFound } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
 import { EncodedObject } from "../../storage/watch/encoded-object.ts";
+import { parseListQuery } from "../handlers/query.ts";
 import { type ResourceHandler, responseOptionsOf } from "../handlers/target.ts";
 import { listResponse, objectResponse } from "../responses/object-response.ts";
 import { encodeObject } from "../responses/type-meta.ts";
@@ -28,9 +35,15 @@ export function componentStatuses(checks: ComponentChecks): ComponentStatuses {
     },
     list: async (target, context) => {
       const responseOptions = responseOptionsOf(target, context, "list");
+      const { labelSelector = "", fieldSelector = "" } = parseListQuery(context.info.query);
+      const labels = parseLabelSelector(labelSelector);
+      const fields = parseFieldSelector(fieldSelector, componentStatusKind);
       const objects = await Promise.all(names.map((name) => componentStatus(name, checks[name]!)));
+      const selected = objects.filter(
+        (object) => matchesLabels(labels, undefined) && matchesFields(fields, object, componentStatusKind),
+      );
       const revision = 0 as Revision;
-      const items = objects.map((object) => new EncodedObject(componentStatusKind, "", object, revision));
+      const items = selected.map((object) => new EncodedObject(componentStatusKind, "", object, revision));
       return listResponse(componentStatusKind, { items, revision }, responseOptions);
     },
   };

@@ -11,7 +11,7 @@ if (view === undefined) throw new Error("deployments have no scale");
 const labels = { app: "web" };
 const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "web:1" }] } };
 
-/** One step: `put m1 3`, `apply m1 3`, `force m1 3`, `apply m1` without a count. */
+/** One step: `put m1 3`, `apply m1 3`, `force m1 3`, `apply m1` with an empty spec, `drop m1` without one. */
 type Line = string;
 
 /** The managers of the count after each step, or the conflict. A time is shown as `@`, a write through Scale as `/`. */
@@ -56,7 +56,8 @@ const STORIES: readonly (readonly [
       ["force m2 3", "Apply m2/"],
       ["apply m1 5", 'conflict with "m2" with subresource "scale"'],
       ["apply m2 4", "Apply m2/"],
-      ["apply m2", ""],
+      ["apply m2", "Apply m2/"],
+      ["drop m2", ""],
     ],
   ],
   [
@@ -79,7 +80,8 @@ for (const [title, created, steps] of STORIES) {
     await create(registry, scope, object, created === "tracked" ? { fieldManager: "creator" } : {});
     const step = async (line: Line): Promise<string> => {
       const [verb = "", fieldManager = "", count] = line.split(" ");
-      const sent = { metadata: { name: "web" }, spec: count === undefined ? {} : { replicas: Number(count) } };
+      const spec = count === undefined ? {} : { replicas: Number(count) };
+      const sent = { metadata: { name: "web" }, ...(verb === "drop" ? {} : { spec }) };
       const options = { view, fieldManager, subresource: "scale" };
       try {
         if (verb === "put") await updateView(registry, scope, "web", sent, options);

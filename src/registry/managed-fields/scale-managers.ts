@@ -26,6 +26,12 @@ const SCALE_PATH = ["spec", "replicas"].map(fieldElement);
 /** The managers of the count, by their identity as managers of the Scale. */
 type Claims = Map<string, Manager>;
 
+/** What a configuration has of a Scale's spec. */
+export interface AppliedScale {
+  readonly applied: number | undefined;
+  readonly hasSpec: boolean;
+}
+
 export class ScaleManagers<T extends ApiObject> {
   readonly #registry: Registry<T>;
   readonly #managers: ManagedFields<Manager>;
@@ -53,7 +59,7 @@ export class ScaleManagers<T extends ApiObject> {
   apply(
     writer: Manager,
     before: number,
-    applied: number | undefined,
+    { applied, hasSpec }: AppliedScale,
     force: boolean,
   ): { readonly count: number; readonly managers: ManagedFields<Manager> } {
     const claims = new Map(this.#claims);
@@ -72,7 +78,8 @@ export class ScaleManagers<T extends ApiObject> {
       );
     }
     if (isChange) claims.clear();
-    if (applied !== undefined) addClaim(claims, writer);
+    // An empty spec keeps the entry that there is, but not the count.
+    if (applied !== undefined || (hadOwn && hasSpec)) addClaim(claims, writer);
     const isGivenUp = applied === undefined && hadOwn && others === 0;
     return { count: applied ?? (isGivenUp ? 0 : before), managers: this.#toObject(writer, claims) };
   }

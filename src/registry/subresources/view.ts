@@ -75,13 +75,14 @@ export async function applyView<T extends ApiObject>(
   const { view } = options;
   checkConfiguration(view.kind, view.kind.group, configuration);
   const sent: Scale = objectFromJson(view.kind, configuration, configuration);
-  const hasCount = isPlainObject(configuration.spec) && Object.hasOwn(configuration.spec, "replicas");
+  const hasSpec = isPlainObject(configuration.spec);
+  const hasCount = hasSpec && Object.hasOwn(configuration.spec, "replicas");
   const request = { registry, scope, name, options, hasDefaults: true, hasManagedFields: true };
   const writer = newManager(request, "Apply", options.fieldManager);
   const update: UpdateFunction<T> = (previous, store) => {
     const managers = runSteps(storedManagers(previous, false));
     const live = view.toView(previous);
-    const applied = hasCount ? countOf(sent) : undefined;
+    const applied = { applied: hasCount ? countOf(sent) : undefined, hasSpec };
     const scale = new ScaleManagers(registry, managers);
     const { count, managers: after } = scale.apply(writer, countOf(live), applied, options.force);
     options.onMerged?.();

@@ -1,5 +1,11 @@
 /** Rules for access reviews: a user, and either resource or non-resource attributes. */
-import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { type ObjectMeta, objectMeta } from "../../meta/object-meta.ts";
@@ -123,7 +129,7 @@ function validateFieldValues(operator: string, values: readonly string[], path: 
     return [requiredField(path, "must be specified when `operator` is 'In' or 'NotIn'")];
   }
   if (forbidsValues && values.length > 0) {
-    return [invalidField(path, values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+    return [forbiddenField(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
   }
   return [];
 }
