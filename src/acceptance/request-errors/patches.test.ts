@@ -226,7 +226,8 @@ t.test("the router looks for the type of a patch in the header, the handler comp
   const unsupported = "415 UnsupportedMediaType: 415: Unsupported Media Type";
   const types = ["json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"];
   const accepted = types.map((type) => `application/${type}`).join(", ");
-  const unknown = `415 UnsupportedMediaType: the body of the request was in an unknown format - accepted media types include: ${accepted}`;
+  const format = "the body of the request was in an unknown format";
+  const unknown = `415 UnsupportedMediaType: ${format} - accepted media types include: ${accepted}`;
   const answers: Readonly<Record<string, string>> = {
     "application/merge-patch+json": "200",
     "application/merge-patch+json;;x": "200",

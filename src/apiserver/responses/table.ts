@@ -80,7 +80,8 @@ function encodeRow<T extends ApiObject>(kind: Kind<T>, typeMeta: TypeMeta, row: 
   const cells = kind.columns.map((column) => column.cell(row.object, options.now));
   const conditions = kind.rowConditions?.(row.object) ?? [];
   const conditionsJson = conditions.length === 0 ? "" : `"conditions":${escapeHtml(JSON.stringify(conditions))},`;
-  return `{"cells":${escapeHtml(stringifyExact(cells))},${conditionsJson}"object":${encodeRowObject(typeMeta, row, options)}}`;
+  const rowObject = encodeRowObject(typeMeta, row, options);
+  return `{"cells":${escapeHtml(stringifyExact(cells))},${conditionsJson}"object":${rowObject}}`;
 }
 
 function encodeRowObject<T extends ApiObject>(typeMeta: TypeMeta, row: Row<T>, options: TableOptions): string {

@@ -70,7 +70,8 @@ function readToken(value: unknown): SentToken {
 function mismatch(value: unknown): string {
   if (Array.isArray(value)) return "json: cannot unmarshal array into Go";
   const type = typeof value === "boolean" ? "bool" : typeof value;
-  return `json: cannot unmarshal ${type === "number" && !Number.isInteger(value) ? `number ${String(value)}` : type} into Go`;
+  const isFraction = type === "number" && !Number.isInteger(value);
+  return `json: cannot unmarshal ${isFraction ? `number ${String(value)}` : type} into Go`;
 }
 
 /** Throws a `SyntaxError` with the message of Go's base64 decoder. */

@@ -76,7 +76,7 @@ export async function applyView<T extends ApiObject>(
   checkConfiguration(view.kind, view.kind.group, configuration);
   const sent: Scale = objectFromJson(view.kind, configuration, configuration);
   const hasSpec = isPlainObject(configuration.spec);
-  const hasCount = hasSpec && Object.hasOwn(configuration.spec, "replicas");
+  const hasCount = isPlainObject(configuration.spec) && Object.hasOwn(configuration.spec, "replicas");
   const request = { registry, scope, name, options, hasDefaults: true, hasManagedFields: true };
   const writer = newManager(request, "Apply", options.fieldManager);
   const update: UpdateFunction<T> = (previous, store) => {

@@ -108,8 +108,8 @@ function compareCharacters(ar: readonly string[], br: readonly string[]): number
   if (isLetter !== isOtherLetter) return isOtherLetter === true ? -1 : 1;
   if (isLetter !== true) {
     // Within a number, zeros count.
-    const before = (x === "0" || y === "0") && /[1-9]\p{Nd}*$/u.test(ar.slice(0, at).join("")) ? "1" : "";
-    const [m = "", n = ""] = [ar, br].map((characters) => /^\p{Nd}*/u.exec(characters.slice(at).join(""))![0]);
+    const before = (x === "0" || y === "0") && /[1-9]\d*$/.test(ar.slice(0, at).join("")) ? "1" : "";
+    const [m = "", n = ""] = [ar, br].map((characters) => /^\d*/.exec(characters.slice(at).join(""))![0]);
     const difference = BigInt(before + m || "0") - BigInt(before + n || "0");
     if (difference !== 0n) return difference < 0n ? -1 : 1;
     if (m.length !== n.length) return m.length - n.length;
