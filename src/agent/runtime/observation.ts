@@ -34,6 +34,13 @@ export interface ObservedSandbox {
   readonly ips: readonly string[];
 }
 
+export interface ObservedMount {
+  readonly containerPath: string;
+  readonly hostPath: string;
+  /** Whether mounts below it are read-only too. */
+  readonly recursiveReadOnly?: boolean;
+}
+
 export interface ObservedContainer {
   readonly id: string;
   readonly name: string;
@@ -57,7 +64,7 @@ export interface ObservedContainer {
   readonly stopSignal?: Exclude<ContainerStatus["stopSignal"], "RUNTIME_DEFAULT">;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  readonly mounts: readonly { readonly containerPath: string; readonly hostPath: string }[];
+  readonly mounts: readonly ObservedMount[];
 }
 
 /** One pod in the runtime. Both lists are sorted, newest first. */
@@ -124,6 +131,7 @@ export function toObservedContainer(status: ContainerStatus, sandboxId: string):
     mounts: (status.mounts ?? []).map((mount) => ({
       containerPath: mount.containerPath ?? "",
       hostPath: mount.hostPath ?? "",
+      ...(mount.recursiveReadOnly === true ? { recursiveReadOnly: true } : {}),
     })),
   };
 }

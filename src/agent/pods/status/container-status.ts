@@ -1,11 +1,11 @@
 /** Computes the status of one container from its spec and its observed runs. */
 
-import type { Container } from "../../../api/core/container/schema.ts";
+import type { Container, VolumeMount } from "../../../api/core/container/schema.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../../api/core/container/status.ts";
 import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import { formatTime } from "../../../schema/value/time.ts";
-import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
+import type { Observation, ObservedContainer, ObservedMount } from "../../runtime/observation.ts";
 import { toApiSignal } from "../containers/stop-signals.ts";
 import { type ContainerRole, isSidecar } from "../pod-fields.ts";
 
@@ -96,7 +96,7 @@ export function computeContainerStatus(input: ContainerStatusInput): ContainerSt
     containerID: identifier,
     ...(input.role === "ephemeralContainers" ? {} : { started }),
     ...makeResourceFields(spec, input.actualResources ?? spec.resources),
-    ...makeMountFields(spec),
+    ...makeMountFields(spec, current.mounts),
     ...makeRuntimeFields(current),
   };
 }
@@ -233,14 +233,24 @@ function makeRuntimeFields({ user, stopSignal }: ObservedContainer): Pick<Contai
   };
 }
 
-function makeMountFields(spec: Container): Pick<ContainerStatus, "volumeMounts"> {
+function makeMountFields(
+  spec: Container,
+  observed: readonly ObservedMount[] = [],
+): Pick<ContainerStatus, "volumeMounts"> {
   const mounts = spec.volumeMounts ?? [];
   if (mounts.length === 0) return {};
   return {
     volumeMounts: mounts.map((mount) => ({
       name: mount.name,
       mountPath: mount.mountPath,
-      ...(mount.readOnly === true ? { readOnly: true, recursiveReadOnly: "Disabled" } : {}),
+      ...(mount.readOnly === true
+        ? { readOnly: true, recursiveReadOnly: isRecursive(mount, observed) ? "Enabled" : "Disabled" }
+        : {}),
     })),
   };
+}
+
+function isRecursive({ mountPath }: VolumeMount, observed: readonly ObservedMount[]): boolean {
+  const path = mountPath.startsWith("/") ? mountPath : `/${mountPath}`;
+  return observed.some(({ containerPath, recursiveReadOnly }) => containerPath === path && recursiveReadOnly === true);
 }

@@ -182,3 +182,18 @@ t.test(
     t.same(status.containerStatuses?.map(stateOf), ["PodInitializing"]);
   },
 );
+
+t.test("computePodStatus() shows which mounts the runtime has made recursively read-only", async (t) => {
+  const volumeMounts = ["/a", "/b"].map((mountPath) => ({ name: "v", mountPath, readOnly: true }));
+  const pod = testPod("web", { containers: [{ name: "c", image: "busybox:1", volumeMounts }] });
+  const mounts = [
+    { containerPath: "/a", hostPath: "/x", recursiveReadOnly: true },
+    { containerPath: "/b", hostPath: "/x" },
+  ];
+  const observation = { sandboxes: [], containers: [{ ...exitedContainer("c", 0), mounts }] };
+  const { containerStatuses } = compute(pod, undefined, { observation });
+  t.same(
+    containerStatuses?.[0]?.volumeMounts?.map(({ recursiveReadOnly }) => recursiveReadOnly),
+    ["Enabled", "Disabled"],
+  );
+});
