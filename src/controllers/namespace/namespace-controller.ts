@@ -220,19 +220,28 @@ async function* pages(
   } while (next !== undefined && next !== "");
 }
 
-/** Updates the conditions if they changed. */
+/** Updates the conditions if they changed. Roles allow no patch of the status; conflicts are retried. */
 async function updateStatus(
   { client, clock }: ControllerDeps,
-  { metadata, status }: Namespace,
+  namespace: Namespace,
   progress: DeletionProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  const conditions = updateConditions(status?.conditions ?? [], progress, formatTime(clock.now()));
-  if (conditions === undefined) return;
-  try {
-    const name = { name: metadata?.name ?? "" };
-    await client.patch(namespaceKind, name, "strategic", { status: { conditions } }, { subresource: "status", signal });
-  } catch (error) {
-    if (statusCodeOf(error) !== 404) throw error;
+  const { name = "", uid } = namespace.metadata ?? {};
+  let live: Namespace | undefined = namespace;
+  while (live !== undefined && live.metadata?.uid === uid) {
+    const before = live.status?.conditions ?? [];
+    const own = updateConditions(before, progress, formatTime(clock.now()));
+    if (own === undefined) return;
+    const others = before.filter(({ type }) => own.every((condition) => condition.type !== type));
+    const status: Namespace["status"] = { ...live.status, conditions: [...others, ...own] };
+    try {
+      await client.updateStatus(namespaceKind, { ...live, status }, signal);
+      return;
+    } catch (error) {
+      if (statusCodeOf(error) === 404) return;
+      if (statusCodeOf(error) !== 409) throw error;
+    }
+    live = await client.get(namespaceKind, { name }, signal).catch(ignoreNotFound);
   }
 }

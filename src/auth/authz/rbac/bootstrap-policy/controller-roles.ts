@@ -134,8 +134,6 @@ export const controllerRoles: readonly ClusterRole[] = [
     allowResources("core", "namespaces", "delete get list watch"),
     allowResources("core", "namespaces/finalize namespaces/status", "update"),
     allowResources("*", "*", "delete deletecollection get list watch"),
-    // Unlike in Kubernetes, the controller patches the status instead of updating it.
-    allowResources("core", "namespaces/status", "patch"),
   ]),
   clusterRole("system:controller:node-controller", [
     allowResources("core", "nodes", "delete get list patch update watch"),
