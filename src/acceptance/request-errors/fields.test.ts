@@ -92,6 +92,19 @@ t.test("kinds whose names are not those of pods do not warn about names with dot
   t.equal(await warns("daemonsets"), false);
 });
 
+t.test("a daemon set without rolling updates stores zeros for the numbers that it does not set for them", async (t) => {
+  await using server = await startTableServer();
+  const strategyOf = async (updateStrategy: object) => {
+    const labels = { a: "b" };
+    const pods = { metadata: { labels }, spec: { containers: [container] } };
+    const spec = { selector: { matchLabels: labels }, template: pods, updateStrategy };
+    return (await dryRun(server, `${APPS}/daemonsets`, { metadata: { name: "a" }, spec })).spec.updateStrategy;
+  };
+  t.same(await strategyOf({ type: "OnDelete" }), { type: "OnDelete" });
+  const rollingUpdate = { maxUnavailable: 0, maxSurge: 0 };
+  t.same(await strategyOf({ type: "OnDelete", rollingUpdate: {} }), { type: "OnDelete", rollingUpdate });
+});
+
 t.test("an access review may have an unknown operator, and is checked after an error in its attributes", async (t) => {
   await using server = await startTableServer();
   const review = async (spec: object): Promise<unknown> =>

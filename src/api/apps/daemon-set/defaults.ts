@@ -16,7 +16,9 @@ export function setDaemonSetDefaults(object: DaemonSet): DaemonSet {
 
 function setUpdateStrategyDefaults(strategy: DaemonSetUpdateStrategy): DaemonSetUpdateStrategy {
   const type = strategy.type || "RollingUpdate";
-  if (type !== "RollingUpdate") return strategy;
-  const { maxUnavailable = 1, maxSurge = 0 } = strategy.rollingUpdate ?? {};
+  const isRolling = type === "RollingUpdate";
+  if (!isRolling && strategy.rollingUpdate === undefined) return strategy;
+  // Kubernetes' internal type has numbers where the version has optional ones.
+  const { maxUnavailable = isRolling ? 1 : 0, maxSurge = 0 } = strategy.rollingUpdate ?? {};
   return { ...strategy, type, rollingUpdate: { maxUnavailable, maxSurge } };
 }

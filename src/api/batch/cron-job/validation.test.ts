@@ -28,3 +28,12 @@ t.test("the local time zone is rejected in any spelling", async (t) => {
   t.same(errors("a", "Etc/Nowhere"), ["spec.timeZone: unknown time zone Etc/Nowhere"]);
   t.same(errors("a", "Europe/Paris"), []);
 });
+
+t.test("a name of a time zone with two dots is no location, unless it has other characters", async (t) => {
+  const [at, unknown] = ["spec.timeZone: ", "unknown time zone "];
+  for (const zone of ["a..b", "a/b..", "a/..b/c"])
+    t.same(errors("a", zone), [`${at}time: invalid location name`], zone);
+  for (const zone of ["..", "a/../b", "a..b c", "/a..b", "-a..b", `${"a".repeat(13)}..`]) {
+    t.same(errors("a", zone), [`${at}${unknown}${zone}`], zone);
+  }
+});

@@ -56,7 +56,14 @@ function validateTimeZone(zone: string | undefined): readonly FieldError[] {
   const unknown = invalidField(field, zone, `unknown time zone ${zone}`);
   // Go resolves the name in this spelling only.
   if (zone.toLowerCase() === "local") return [invalidField(field, zone, LOCAL), ...(zone === "Local" ? [] : [unknown])];
+  if (zone.includes("..") && hasZoneCharacters(zone)) return [invalidField(field, zone, "time: invalid location name")];
   return isTimeZone(zone) ? [] : [unknown];
+}
+
+/** Whether each part of the name can be that of a time zone. */
+function hasZoneCharacters(zone: string): boolean {
+  const isPart = (part: string): boolean => /^(?!-|\.{1,2}$)[\w.+-]{1,14}$/.test(part);
+  return zone.split("/").every(isPart);
 }
 
 /** The selectors of the jobs are generated when they are created. */
