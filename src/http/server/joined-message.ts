@@ -4,6 +4,8 @@ import { ByteChunks } from "../../std/collections/byte-chunks.ts";
 
 /** Larger chunks are not joined. */
 const SMALL_BYTES = 1024;
+/** The connection is not read further before the reader has taken them: a turn would parse hundreds of thousands. */
+const HELD_MAX = 1024;
 
 /**
  * Joins the chunks that arrive before the reader wants more. node:http limits only the bytes of a body that waits for
@@ -11,6 +13,7 @@ const SMALL_BYTES = 1024;
  */
 export class JoinedMessage extends IncomingMessage {
   #held = new ByteChunks();
+  #heldCount = 0;
   /** The reader waits for the next chunk. */
   #isWanted = false;
 
@@ -22,7 +25,9 @@ export class JoinedMessage extends IncomingMessage {
       return super.push(chunk, encoding);
     }
     this.#held.add(chunk);
-    return this.#held.length + this.readableLength < this.readableHighWaterMark;
+    this.#heldCount++;
+    const length = this.#held.length + this.readableLength;
+    return this.#heldCount < HELD_MAX && length < this.readableHighWaterMark;
   }
 
   override _read(size: number): void {
@@ -35,6 +40,7 @@ export class JoinedMessage extends IncomingMessage {
     if (this.#held.length === 0) return false;
     const held = this.#held.concat();
     this.#held = new ByteChunks();
+    this.#heldCount = 0;
     super.push(held);
     return true;
   }
