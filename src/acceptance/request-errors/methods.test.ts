@@ -56,3 +56,9 @@ t.test("every subresource rejects the methods that it does not have with a 405",
       t.equal(await answerTo(server, `${method} ${path}`), NOT_ALLOWED, `${method} ${path}`);
   }
 });
+
+t.test("the list of paths is served as the index page too", async (t) => {
+  await using server = await startTableServer();
+  const { json } = await server.send("GET /");
+  t.same((await server.send("GET /index.html")).json, json);
+});

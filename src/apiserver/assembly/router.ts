@@ -156,7 +156,7 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
       return await jwks();
     });
   }
-  addAny("/", async (context) => rootPaths(context, options, discovery));
+  for (const path of ["/", "/index.html"]) addAny(path, async (context) => rootPaths(context, options, discovery));
 }
 
 /** Indented JSON, as Kubernetes responds to every client here. */

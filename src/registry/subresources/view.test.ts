@@ -52,6 +52,8 @@ t.test("updateView() stores nothing in a dry run, or for a stale or invalid view
   t.equal(await refused(scale(1, { uid: "other" })), 409);
   t.equal(await refused(scale(1, { namespace: "other" })), 400);
   t.equal(await refused(scale(-1)), 422);
+  const nameless = updateView(registry, scopeOf(f), "none", { spec: { replicas: 1 } } as Scale, { view });
+  t.equal((await rejectionStatus(nameless)).code, 400, "the name is checked before the object is read");
   t.equal(f.store.current(), before);
 });
 

@@ -46,6 +46,8 @@ export async function updateView<T extends ApiObject>(
   sent: ApiObject,
   options: ViewOptions<T>,
 ): Promise<ApiObject> {
+  // Before the object is read, which may not exist.
+  checkName(sent, name);
   return await updateThroughView({ registry, scope, name, options }, options.view, () => sent);
 }
 
