@@ -78,6 +78,16 @@ function disks(read: (disk: DiskUsage) => number): Read {
   return fileSystems(({ disk }) => read(disk));
 }
 
+/** Of the devices that the cgroup counts, and of the node's disks that it does not. */
+function transfers(ofDevice: (device: DeviceUsage) => number, ofDisk: (disk: DiskUsage) => number): Read {
+  const [readDevices, readDisks] = [devices(ofDevice), disks(ofDisk)];
+  return (reading) => {
+    const counted = readDevices(reading);
+    const names = new Set(counted.map(({ first }) => first));
+    return [...counted, ...readDisks(reading).filter(({ first }) => !names.has(first))];
+  };
+}
+
 /** Zeros, as kubelet has them, which does not measure these; of the whole node only, since each sample has its cost. */
 function unmeasured(labels: readonly string[] = [""]): Read {
   return ({ fileSystems: { length } }) => (length === 0 ? [] : labels.map((last) => ({ value: 0, last })));
@@ -197,7 +207,10 @@ export const containerFamilies: readonly ContainerFamily[] = [
     "fs_reads_total",
     "counter",
     "Cumulative count of reads completed",
-    devices(({ reads }) => reads),
+    transfers(
+      ({ reads }) => reads,
+      ({ reads }) => reads,
+    ),
   ),
   row(
     "fs_sector_reads_total",
@@ -239,7 +252,10 @@ export const containerFamilies: readonly ContainerFamily[] = [
     "fs_writes_total",
     "counter",
     "Cumulative count of writes completed",
-    devices(({ writes }) => writes),
+    transfers(
+      ({ writes }) => writes,
+      ({ writes }) => writes,
+    ),
   ),
   row(
     "last_seen",

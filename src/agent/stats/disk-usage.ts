@@ -3,9 +3,11 @@ import { stat } from "node:fs/promises";
 import { readProcFile } from "./proc-file.ts";
 
 export interface DiskUsage {
+  readonly reads: number;
   readonly readsMerged: number;
   readonly sectorsRead: number;
   readonly readMs: number;
+  readonly writes: number;
   readonly writesMerged: number;
   readonly sectorsWritten: number;
   readonly writeMs: number;
@@ -18,7 +20,8 @@ export interface DiskUsage {
 
 /** As cAdvisor's for a file system that no block device of the kernel has. */
 export const NO_DISK_USAGE: DiskUsage = {
-  ...{ readsMerged: 0, sectorsRead: 0, readMs: 0, writesMerged: 0, sectorsWritten: 0, writeMs: 0 },
+  ...{ reads: 0, readsMerged: 0, sectorsRead: 0, readMs: 0 },
+  ...{ writes: 0, writesMerged: 0, sectorsWritten: 0, writeMs: 0 },
   ...{ inProgress: 0, busyMs: 0, weightedMs: 0 },
 };
 
@@ -36,8 +39,8 @@ export function parseDiskUsage(text: string, device: number): DiskUsage {
     if (fields[0] !== String(major) || fields[1] !== String(minor)) continue;
     const at = (index: number): number => Number(fields[index] ?? 0);
     return {
-      ...{ readsMerged: at(4), sectorsRead: at(5), readMs: at(6) },
-      ...{ writesMerged: at(8), sectorsWritten: at(9), writeMs: at(10) },
+      ...{ reads: at(3), readsMerged: at(4), sectorsRead: at(5), readMs: at(6) },
+      ...{ writes: at(7), writesMerged: at(8), sectorsWritten: at(9), writeMs: at(10) },
       ...{ inProgress: at(11), busyMs: at(12), weightedMs: at(13) },
     };
   }
