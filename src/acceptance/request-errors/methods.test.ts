@@ -7,7 +7,8 @@ const NOT_ALLOWED = "405 MethodNotAllowed: the server does not allow this method
 t.test("resources, versions and documents of discovery allow GET and not HEAD; other paths allow both", async (t) => {
   await using server = await startTableServer();
   const getOnly = ["/api", "/api/", "/api/v1", "/apis/apps/v1", "/apis/rbac.authorization.k8s.io/v1/", "/version"];
-  getOnly.push("/.well-known/openid-configuration", "/openid/v1/jwks", `${NAMESPACE}/configmaps`, "/api/v1/nodes");
+  const keys = "/openid/v1/jwks";
+  getOnly.push("/.well-known/openid-configuration", keys, `${NAMESPACE}/configmaps`, "/api/v1/nodes");
   const anyMethod = [
     "/",
     "/apis",
@@ -20,7 +21,8 @@ t.test("resources, versions and documents of discovery allow GET and not HEAD; o
     "/readyz",
   ];
   for (const path of getOnly) {
-    t.equal(await answerTo(server, `GET ${path}`), "200", path);
+    const accept = path === keys ? "application/jwk-set+json" : "application/json";
+    t.equal(await answerTo(server, `GET ${path}`, { accept }), "200", path);
     t.equal(await answerTo(server, `HEAD ${path}`), NOT_ALLOWED, `HEAD ${path}`);
     t.equal(await answerTo(server, `OPTIONS ${path}`), NOT_ALLOWED, `OPTIONS ${path}`);
   }

@@ -25,12 +25,27 @@ function conflictMessage(conflicts: readonly Conflict[], managers: ManagedFields
   }
   const omitted = conflicts.length - CONFLICTS_MAX;
   const byManager = Map.groupBy(conflicts.slice(0, CONFLICTS_MAX), ({ manager }) => manager);
-  const texts = [...byManager.keys()].sort().map((manager) => {
-    const paths = byManager.get(manager)!.map(({ path }) => `- ${formatPath(path)}`);
-    return [`conflicts with ${formatManager(managers.get(manager))}:`, ...paths].join("\n");
-  });
+  const names = [...byManager.keys()].map((name) => [orderOf(managers.get(name)), name] as const);
+  const texts = names
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, manager]) => {
+      const paths = byManager.get(manager)!.map(({ path }) => `- ${formatPath(path)}`);
+      return [`conflicts with ${formatManager(managers.get(manager))}:`, ...paths].join("\n");
+    });
   if (omitted > 0) texts.push(`and ${omitted} more`);
   return `Apply failed with ${conflicts.length} conflicts: ${texts.join("\n")}`;
+}
+
+/** Kubernetes orders managers by the JSON of their entries. */
+function orderOf(entry: Manager | undefined): string {
+  if (entry === undefined) return "";
+  const { manager, operation, apiVersion, subresource } = entry;
+  return JSON.stringify({
+    manager,
+    operation,
+    ...(operation === "Update" ? { apiVersion } : {}),
+    ...(subresource === "" ? {} : { subresource }),
+  });
 }
 
 function formatManager(manager: Manager | undefined): string {

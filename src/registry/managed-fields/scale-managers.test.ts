@@ -61,6 +61,15 @@ const STORIES: readonly (readonly [
     ],
   ],
   [
+    "conflicts with several managers are in the order of their entries",
+    "untracked",
+    [
+      ["force m0 3", "Apply m0/"],
+      ["force m1 3", "Apply m0/, Apply m1/"],
+      ["apply m2 4", 'conflicts with "m0" with subresource "scale", conflicts with "m1" with subresource "scale"'],
+    ],
+  ],
+  [
     "the first apply meets a count without a manager",
     "untracked",
     [
@@ -90,7 +99,8 @@ for (const [title, created, steps] of STORIES) {
           await applyView(registry, scope, "web", configuration, { ...options, force: verb === "force" });
         }
       } catch (error) {
-        return /conflict with .*(?=: \.spec\.replicas$)/.exec((error as Error).message)?.[0] ?? String(error);
+        const conflicts = (error as Error).message.match(/conflicts? with .*?(?=:)/g);
+        return conflicts?.join(", ") ?? String(error);
       }
       const { object } = await get(registry, scope, "web");
       const entries = object.metadata?.managedFields ?? [];
