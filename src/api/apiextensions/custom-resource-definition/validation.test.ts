@@ -54,6 +54,16 @@ t.test(
   },
 );
 
+t.test("validateDefinition() reports an empty kind of a resource in a default once", async (t) => {
+  const resource = { "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true } as const;
+  const path = "spec.validation.openAPIV3Schema.properties[p].default.kind";
+  const of = (kind: string) =>
+    errorsOf(widgets({ p: { type: "object", ...resource, default: { apiVersion: "v1", kind } } }));
+  t.same(of(""), [`${path}: Invalid value: "": must not be empty`]);
+  t.match(of("a b"), [/: may have mixed case, but should otherwise match: /]);
+  t.same(of("Pod"), []);
+});
+
 t.test("validateDefinition() reports what is wrong with defaults that have unknown fields too", async (t) => {
   const path = "spec.validation.openAPIV3Schema.properties[p].default";
   const item = { type: "object", properties: { a: { type: "integer" } } } as const;

@@ -64,13 +64,10 @@ function validateApiVersion(value: unknown, field: string): readonly FieldError[
 
 function validateKind(value: unknown, field: string): readonly FieldError[] {
   if (typeof value !== "string") return [invalidField(field, value, "must be a string")];
+  if (value === "") return [invalidField(field, value, "must not be empty")];
   const problems = dns1035Label(value.toLowerCase());
-  return [
-    ...(value === "" ? [invalidField(field, value, "must not be empty")] : []),
-    ...(problems.length === 0
-      ? []
-      : [invalidField(field, value, `may have mixed case, but should otherwise match: ${problems.join(",")}`)]),
-  ];
+  if (problems.length === 0) return [];
+  return [invalidField(field, value, `may have mixed case, but should otherwise match: ${problems.join(",")}`)];
 }
 
 const holding = new WeakMap<Schema, boolean>();
