@@ -137,6 +137,7 @@ attacks: packages ## send long lists in every field, and the costliest requests;
 	@SVC_ATTACKS=all node src/acceptance/attacks/controller-stalls.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/expensive-expressions.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/extension-servers.test.ts
+	@node src/acceptance/attacks/small-chunks.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/long-lists.test.ts
 
 .PHONY: mutants

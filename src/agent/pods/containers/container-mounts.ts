@@ -2,6 +2,7 @@
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Container, VolumeMount } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { makeDirectory } from "../../../std/fs/make-directory.ts";
 import type { Device, Mount } from "../../runtime/cri/shared.ts";
@@ -29,8 +30,9 @@ export async function makeMounts(
   podIps: readonly string[],
 ): Promise<readonly Mount[]> {
   const mounts: Mount[] = [];
+  const volumes = volumesByName(pod.pod);
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
-    const volume = pod.pod.spec?.volumes?.find((each) => each.name === mount.name);
+    const volume = volumes.get(mount.name);
     if (volume === undefined)
       throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
     if (volume.image !== undefined) {
@@ -55,14 +57,20 @@ export async function makeMounts(
   return mounts;
 }
 
+/** A pod may have thousands of volumes and of mounts. */
+function volumesByName({ spec }: Pod): ReadonlyMap<string, Volume> {
+  return new Map((spec?.volumes ?? []).map((volume) => [volume.name, volume]));
+}
+
 /** Block volumes as devices of the container. */
 export function makeDevices({ pod, services }: PodContext, container: Container): readonly Device[] {
+  const volumes = volumesByName(pod);
   return (container.volumeDevices ?? []).map(({ name, devicePath: containerPath }) => {
     const hostPath = services.volumes.device(pod, name);
     if (hostPath === undefined) {
       throw new Error(`cannot find volume "${name}" to pass into container "${container.name}"`);
     }
-    const volume = pod.spec?.volumes?.find((each) => each.name === name);
+    const volume = volumes.get(name);
     const permissions = volume?.persistentVolumeClaim?.readOnly === true ? "r" : "mrw";
     return { hostPath, containerPath, permissions };
   });
