@@ -50,7 +50,8 @@ t.test("compile() rejects constant formats whose arguments do not fit", async (t
       "'%.d'.format([1])",
       13,
       parsing(
-        'error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax',
+        "error while parsing precision: error while converting precision to integer: " +
+          'strconv.Atoi: parsing "": invalid syntax',
       ),
     ],
   ];
@@ -80,6 +81,7 @@ t.test("compile() checks the first literal argument of matches(), timestamp() an
   t.equal(failureOf("matches('(', 'a')"), failsAt(9, "invalid matches argument"));
   t.equal(failureOf("timestamp(253402300800) == any"), failsAt(11, "invalid timestamp argument"));
   t.equal(failureOf("duration('1 h') == any"), failsAt(10, "invalid duration argument"));
+  t.equal(failureOf("duration(5) == any"), failsAt(10, "invalid duration argument"), "integers are not converted");
 });
 
 t.test("compile() orders errors by position", async (t) => {
@@ -100,6 +102,7 @@ t.test("constants that cannot be converted, and invalid constant patterns, leave
     ["string(b'\\xff') == ''", "invalid UTF-8 in bytes, cannot convert to string"],
     ["text.find('(') == ''", "error parsing regexp: missing closing ): `(`"],
     ["text.findAll(string('(')) == []", "error parsing regexp: missing closing ): `(`"],
+    ["any[null] == 1", "invalid qualifier type: types.Null"],
     ["matches('a', '(')", "error parsing regexp: missing closing ): `(`"],
   ];
   for (const [source, message] of cases) {

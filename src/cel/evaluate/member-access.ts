@@ -56,7 +56,9 @@ export function optionalElement(value: Value, index: Value): Optional {
 function listIndex(index: Value): number {
   const number = index instanceof Uint ? Number(index.value) : typeof index === "bigint" ? Number(index) : index;
   if (typeof number !== "number") return unsupportedIndexType(formatType(typeOfValue(index)));
-  if (!Number.isInteger(number)) return fail(`unsupported index value ${number} in list`);
+  if (!Number.isInteger(number) || (typeof index !== "bigint" && Math.abs(number) >= 2 ** 63)) {
+    return fail(`unsupported index value ${formatIndex(index)} in list`);
+  }
   return number;
 }
 

@@ -41,13 +41,15 @@ const traits: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 );
 /** Types with methods: a missing one is reported without names. */
 const RECEIVERS: ReadonlySet<string> = new Set(["google.protobuf.Duration", "string", "google.protobuf.Timestamp"]);
-const UNNAMED: ReadonlySet<string> = new Set(["!_", "@in", "contains", "startsWith", "endsWith"]);
+/** In place of the name of a function whose errors have none. */
+export const UNNAMED = "";
+const unnamed: ReadonlySet<string> = new Set([UNNAMED, "!_", "@in", "contains", "startsWith", "endsWith"]);
 
 function failNoOverload(name: string, args: readonly Value[]): never {
   const types = args.map(typeNameOf);
   const [first = ""] = types;
   const accepted = traits.get(name);
-  if (UNNAMED.has(name) || (accepted !== undefined && (accepted.has(first) || RECEIVERS.has(first)))) {
+  if (unnamed.has(name) || (accepted !== undefined && (accepted.has(first) || RECEIVERS.has(first)))) {
     return fail("no such overload");
   }
   return fail(`no such overload: ${accepted === undefined ? `${name}(${types.join(", ")})` : name}`);

@@ -31,11 +31,11 @@ import {
   sizeForCost,
   type Value,
 } from "../values/value.ts";
-import { ConstantFolder, instantiate } from "./constant-folding.ts";
+import { ConstantFolder, InstantiationError, instantiate } from "./constant-folding.ts";
 import { type Frame, type Interpretable, planRead } from "./frame.ts";
 import { type LoopParts, planLoop } from "./loops.ts";
 import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member-access.ts";
-import { createDispatcher } from "./overload-dispatch.ts";
+import { createDispatcher, UNNAMED } from "./overload-dispatch.ts";
 
 export interface Plan {
   readonly run: Interpretable;
@@ -186,6 +186,7 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
   #index(expr: Call, free: boolean, step: (value: Value, index: Value) => Value): Interpretable {
     const [target, key] = expr.args;
     const { operand, cost } = this.#operand(target!, free);
+    if (this.#constants.visit(key!) === null) throw new InstantiationError("invalid qualifier type: types.Null");
     const index = this.plan(key!, this.#isAttribute(key!));
     return (frame) => {
       const value = operand(frame);
@@ -233,9 +234,9 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     const membership = reference.name === "@in" ? this.#constantMembership(expr) : undefined;
     if (membership !== undefined) return membership;
     const operands = reference.target ? [expr.target!, ...expr.args] : expr.args;
-    this.#checkPattern(reference.name, operands);
+    const hasPattern = this.#checkPattern(reference.name, operands);
     const args = operands.map((arg) => this.plan(arg));
-    const choose = createDispatcher(reference.name, reference.overloads);
+    const choose = createDispatcher(hasPattern ? UNNAMED : reference.name, reference.overloads);
     const costs = new Map(reference.overloads.map(({ id }) => [id, runtimeCost(reference.name, id)]));
     return (frame) => {
       const values = args.map((arg) => arg(frame));
@@ -251,10 +252,12 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     };
   }
 
-  /** cel-go compiles constant patterns with the program. */
-  #checkPattern(name: string, [, operand]: readonly Expr[]): void {
+  /** cel-go compiles constant patterns with the program. Returns whether there is one. */
+  #checkPattern(name: string, [, operand]: readonly Expr[]): boolean {
     const pattern = PATTERN_FUNCTIONS.has(name) && operand !== undefined ? this.#constants.visit(operand) : undefined;
-    if (typeof pattern === "string") instantiate(() => compileCached(pattern));
+    if (typeof pattern !== "string") return false;
+    instantiate(() => compileCached(pattern));
+    return true;
   }
 
   /** `x in ["a", "b"]`: a set lookup without cost. */

@@ -141,7 +141,8 @@ const conversions: readonly FunctionDeclaration[] = [
   functionOf(
     "duration",
     overload("duration_to_duration", [durationType], durationType, identity),
-    overload("int64_to_duration", [intType], durationType, (nanos: bigint) => new Duration(nanos)),
+    // Declared in cel-go, but without a conversion.
+    overload("int64_to_duration", [intType], durationType, () => failConversion("int", "google.protobuf.Duration")),
     overload("string_to_duration", [stringType], durationType, (text: string) => {
       const nanos = parseDuration(text);
       return nanos === undefined ? failConversion("string", "google.protobuf.Duration") : new Duration(nanos);
