@@ -57,5 +57,5 @@ t.test("flagz() and statusz() serve plain text only", async (t) => {
     paths: [],
   };
   const page = String(statusz("svclet", status, request("*/*")).body);
-  t.match(page, "Started: Thu 01 Jan 1970 00:00:00 UTC\nUp: 1 hr 02 min 03 sec\n");
+  t.match(page, "Started: Thu Jan  1 00:00:00 UTC 1970\nUp: 1 hr 02 min 03 sec\n");
 });

@@ -70,7 +70,7 @@ export const schedulerEffects: Effects = {
     t.equal(options(`--config=${file}`, "--leader-elect-resource-name=given").election?.name, "given");
     t.throws(() => options("--config=/missing.yaml"), { message: /Cannot read --config \/missing.yaml/ });
     writeFileSync(file, CONFIG.replace("20s", "50s"));
-    t.throws(() => options(`--config=${file}`), { message: /must be greater than --leader-elect-renew-deadline/ });
+    t.throws(() => options(`--config=${file}`), { message: /LeaseDuration must be greater than RenewDeadline/ });
     writeFileSync(file, `${CONFIG}unknown: 1\n`);
     t.throws(() => options(`--config=${file}`), { message: /unknown field "unknown"/ });
   },

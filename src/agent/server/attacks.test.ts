@@ -90,7 +90,9 @@ t.test("createAgentHandler() serves only the path that was authorized, however i
   let refused = 0;
   for (const encoded of new Set(encodings())) {
     const { status, text } = await at.request(encoded);
-    t.ok([301, 400, 403, 404].includes(status), `${status} ${encoded}`);
+    // Go's file server, which kubelet uses for logs, responds to NUL in a name with a 500.
+    const isRefused = [301, 400, 403, 404].includes(status) || (status === 500 && encoded.startsWith("/logs/%00"));
+    t.ok(isRefused, `${status} ${encoded}`);
     t.notMatch(text, /golden|"kind":"PodList"/, encoded);
     if (status === 403) refused++;
   }
@@ -108,7 +110,7 @@ t.test("createAgentHandler() serves logs of containers only, and no file by a na
     const encoded = encodeURIComponent(name);
     for (const path of [`default/web/${encoded}`, `default/${encoded}/c`, `${encoded}/web/c`, `default/web/${name}`]) {
       const { status, text } = await at.request(`/containerLogs/${path}`);
-      t.ok([400, 404].includes(status), `${status} ${path}`);
+      t.ok([301, 400, 404].includes(status), `${status} ${path}`);
       t.notMatch(text, MARK, path);
     }
   }

@@ -15,7 +15,7 @@ function parsed(text: string) {
 }
 
 t.test("parseQuantity() returns undefined for invalid text", async (t) => {
-  for (const bad of ["", ".", "-", "1 Gi", "1gi", "1mi", "Mi", "0x10", "1e", "1e1.5", "--1", "NaN", "9".repeat(300)]) {
+  for (const bad of ["", "1 Gi", "1gi", "1mi", "mi", "0x10", "1e", "1e1.5", "--1", "NaN", "9".repeat(300)]) {
     t.equal(parseQuantity(bad), undefined, JSON.stringify(bad));
   }
   t.equal(parseQuantity("1e999999999"), undefined, "an exponent that would take all memory");

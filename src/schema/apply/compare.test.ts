@@ -1,5 +1,6 @@
 import t from "tap";
 import { anything, example } from "../../testing/schema/apply-fixture.ts";
+import { object, pointer, rawExtension } from "../define.ts";
 import { compare } from "./compare.ts";
 import { pathsOf } from "./fieldpath/field-set.ts";
 import { formatPath } from "./fieldpath/path-element.ts";
@@ -113,6 +114,18 @@ t.test("compare() derives the shape from the value without a schema", (t) => {
   t.same(changes({ a: 1 }, { a: { b: 1 } }, of), { removed: [], modified: [".a"], added: [".a.b"] });
   t.same(changes({ a: { b: 1 } }, { a: [1] }, of), { removed: [".a.b"], modified: [".a"], added: [] });
   t.same(changes({ a: null }, { a: { b: 1 } }, of), { removed: [], modified: [], added: [".a.b"] });
+  t.end();
+});
+
+t.test("compare() takes a RawExtension as one value", (t) => {
+  const of = shapeOf(object("test.Revision", { data: pointer(1, rawExtension) }));
+  t.same(changes({}, { data: { a: { b: 1 } } }, of), { removed: [], modified: [], added: [".data"] });
+  t.same(changes({ data: { a: 1, b: 1 } }, { data: { a: 2, b: 1 } }, of), {
+    removed: [],
+    modified: [".data"],
+    added: [],
+  });
+  t.same(changes({ data: { a: 1 } }, { data: { a: 1 } }, of), { removed: [], modified: [], added: [] });
   t.end();
 });
 

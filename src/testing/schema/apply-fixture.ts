@@ -99,7 +99,7 @@ function schemaOfType(type: TypeDef, override: string | undefined, typeOf: (type
 }
 
 /** A value without a schema. */
-export const anything: Schema = rawExtension;
+export const anything: Schema = { ...rawExtension, unstructured: true };
 
 const text = pointer(0, string);
 
@@ -120,7 +120,7 @@ export const example = object("test.Example", {
     ),
   ),
   object: pointer(0, object("test.Inner", { text })),
-  anything: pointer(0, rawExtension),
+  anything: pointer(0, anything),
 });
 
 /** Parses one YAML document. */

@@ -64,7 +64,7 @@ export function admissionEffects(startServer: StartServer) {
       t.match(await create(refusing, "default/services", service), [
         {
           status: 403,
-          json: { message: 'services "s" is forbidden: Use of external IPs is denied by admission control.' },
+          json: { message: 'services "s" is forbidden: Use of external IPs is denied by admission control' },
         },
       ]);
     },

@@ -221,8 +221,7 @@ t.test("nodeRestriction lets a node update only capacity and conditions of a cla
 });
 
 t.test(
-  "nodeRestriction lets a node request tokens only for its pods, and for audiences " +
-    "of their volumes or granted by rules",
+  "nodeRestriction lets a node request tokens only for its pods, with audiences of their volumes or granted by rules",
   async (t) => {
     const token = (name: string, audiences: readonly string[] = [], bound: object = {}): TokenRequest =>
       ({
