@@ -220,7 +220,8 @@ function echo({ body }: HttpRequest, headers: HttpResponse["headers"]): HttpResp
       return;
     }
   };
-  void read();
+  // The connection may end at any time.
+  void read().catch(() => output.destroy());
   return { status: 101, headers, body: output };
 }
 
