@@ -63,6 +63,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly featureGate?: string;
   /** The version in which Kubernetes 1.33 stores the kind, where it differs: discovery publishes its hash. */
   readonly storageVersion?: string;
+  /** Converts values that Kubernetes stores in a version that is not served, as JSON; by that version. */
+  readonly storedVersions?: Readonly<Record<string, (value: JsonObject) => JsonObject>>;
   /** A CustomResourceDefinition defines the kind. */
   readonly custom?: true;
   /** The group as the definition of a custom resource has it, which may be Kubernetes' alias of `group`. */

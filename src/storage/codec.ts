@@ -1,5 +1,5 @@
 /** Encodes objects for the store: as protobuf envelope, JSON or YAML. Decoding accepts all three. */
-import { type ApiObject, type Kind, storageKindOf } from "../api/kind.ts";
+import { type ApiObject, type JsonObject, type Kind, storageKindOf } from "../api/kind.ts";
 import { formatApiVersion, kubernetesGroup } from "../api/scheme.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeJson } from "../schema/json/encode.ts";
@@ -109,10 +109,16 @@ export function parseValue(bytes: Uint8Array): unknown {
 function fromText<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {
   const text = parseValue(bytes);
   if ((text as ApiObject | null | undefined)?.kind !== kind.kind) throw new Error(`it does not hold a ${kind.kind}`);
-  const { value, errors } = decode(kind.schema, text);
+  const { value, errors } = decode(kind.schema, inVersionOf(kind, text as JsonObject));
   const error = errors[0];
   if (error !== undefined) throw new Error(`field ${error.path}: ${error.message}`);
   return value as T;
+}
+
+function inVersionOf(kind: Kind, value: JsonObject): JsonObject {
+  if (kind.storedVersions === undefined) return value;
+  const version = String(value.apiVersion).split("/").at(-1) ?? "";
+  return kind.storedVersions[version]?.(value) ?? value;
 }
 
 function fromEnvelope<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {

@@ -2,6 +2,7 @@ import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { type CustomResourceDefinition, customResourceDefinition } from "./schema.ts";
+import { fromV1beta1 } from "./stored-v1beta1.ts";
 import { customResourceDefinitionStrategy } from "./strategy.ts";
 import { validateStatus } from "./validation.ts";
 
@@ -24,6 +25,7 @@ export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   ],
   storageName: "apiextensions.k8s.io/customresourcedefinitions",
   storageVersion: "v1beta1",
+  storedVersions: { v1beta1: fromV1beta1 },
   schema: customResourceDefinition,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
