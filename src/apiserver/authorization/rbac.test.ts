@@ -29,11 +29,15 @@ t.test("a stored role binding takes effect with the next request", async (t) => 
   t.equal(await pods(), 403);
 });
 
-t.test("the bootstrap policy is created at the first start and reconciled at the next", async (t) => {
+/** Starts servers over one store, which survives each of them. */
+function restartable() {
   const store = createMemoryStore({ clock: new FakeClock() });
-  // Survives the first server, which closes what it is given.
   store[Symbol.asyncDispose] = async () => {};
-  const start = () => startTestServer({ authorizationModes: ["RBAC"] }, { store });
+  return () => startTestServer({ authorizationModes: ["RBAC"] }, { store });
+}
+
+t.test("the bootstrap policy is created at the first start and reconciled at the next", async (t) => {
+  const start = restartable();
   const viewer = `${RBAC}/clusterroles/system:public-info-viewer`;
   {
     await using first = await start();
@@ -48,6 +52,33 @@ t.test("the bootstrap policy is created at the first start and reconciled at the
   t.match((await second.send(`GET ${viewer}`)).json.rules, [{ nonResourceURLs: /healthz/ }]);
   t.notOk((await second.send(`GET ${RBAC}/clusterroles/system:discovery`)).json.rules?.length, "not changed");
   t.equal((await second.send(`GET ${RBAC}/clusterrolebindings/system:basic-user`)).status, 200);
+});
+
+t.test("bootstrap bindings that name Kubernetes' group stay, and others are bound again", async (t) => {
+  const path = `${RBAC}/clusterrolebindings`;
+  const start = restartable();
+  const names = ["system:basic-user", "system:monitoring"] as const;
+  const uids: string[] = [];
+  {
+    await using first = await start();
+    const group = "rbac.authorization.k8s.io";
+    for (const name of names) {
+      const { metadata, subjects, roleRef } = (await first.send(`GET ${path}/${name}`)).json;
+      await first.send(`DELETE ${path}/${name}`);
+      const body = {
+        metadata: { name, labels: metadata.labels, annotations: metadata.annotations },
+        subjects: subjects.map((subject: object) => ({ ...subject, apiGroup: group })),
+        roleRef: { ...roleRef, apiGroup: group, ...(name === names[1] ? { name: "view" } : {}) },
+      };
+      uids.push((await first.send(`POST ${path}`, { body })).json.metadata.uid);
+    }
+  }
+  await using second = await start();
+  const [kept, bound] = await Promise.all(names.map(async (name) => (await second.send(`GET ${path}/${name}`)).json));
+  t.equal(kept.metadata.uid, uids[0]);
+  t.equal(kept.subjects.length, 1, "no subject is added by the other alias of its group");
+  t.not(bound.metadata.uid, uids[1]);
+  t.match(bound.roleRef, { name: "system:monitoring" });
 });
 
 t.test("a user cannot grant permissions that the user does not have", async (t) => {

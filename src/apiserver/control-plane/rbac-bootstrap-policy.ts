@@ -9,6 +9,7 @@ import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind
 import { roleKind } from "../../api/rbac/role/kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
+import { kubernetesGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { bootstrapPolicyWith } from "../../auth/authz/rbac/bootstrap-policy/policy.ts";
 import { findUncovered } from "../../auth/authz/rbac/rules-cover.ts";
@@ -91,17 +92,32 @@ function mergeRole<T extends ClusterRole>(found: T, wanted: T): T {
   return { ...found, rules: [...rules, ...missing] };
 }
 
+interface Reference {
+  readonly apiGroup?: string | undefined;
+}
+
 type Binding = Pick<RoleBinding, "subjects" | "roleRef" | "metadata">;
 
 function mergeBinding<T extends Binding>(found: T, wanted: T): T {
   const subjects = found.subjects ?? [];
-  const missing = (wanted.subjects ?? []).filter((subject) => !isIn(subject, subjects));
+  const missing = (wanted.subjects ?? []).filter((subject) => !subjects.some((other) => isSame(other, subject)));
   const all = [...subjects, ...missing];
-  return { ...found, ...(all.length === 0 ? {} : { subjects: all }), roleRef: wanted.roleRef };
+  const roleRef = isSame(found.roleRef, wanted.roleRef) ? found.roleRef : wanted.roleRef;
+  return { ...found, ...(all.length === 0 ? {} : { subjects: all }), roleRef };
 }
 
 function hasOtherRoleRef(found: ApiObject & Partial<Binding>, wanted: ApiObject & Partial<Binding>): boolean {
-  return !deepEqual(found.roleRef, wanted.roleRef);
+  return !isSame(found.roleRef, wanted.roleRef);
+}
+
+/** Whether two references differ at most in the alias of the group: Kubernetes on the same store writes its own. */
+function isSame(one: Reference | undefined, other: Reference | undefined): boolean {
+  return deepEqual(withKubernetesGroup(one), withKubernetesGroup(other));
+}
+
+function withKubernetesGroup(reference: Reference | undefined): Reference | undefined {
+  const apiGroup = reference?.apiGroup;
+  return apiGroup === undefined ? reference : { ...reference, apiGroup: kubernetesGroup(apiGroup) };
 }
 
 function isIn<T>(one: T, list: readonly T[]): boolean {
