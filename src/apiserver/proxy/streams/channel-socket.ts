@@ -79,6 +79,7 @@ export function rejectHandshake({ method, headers }: HttpRequest): HttpResponse 
     status,
     headers: more,
     body: Buffer.from(message),
+    asReceived: true,
   });
   if (method !== "GET") return respond(405, "bad method");
   if ((headers["sec-websocket-key"] ?? "") === "") return respond(400, "mismatch challenge/response");

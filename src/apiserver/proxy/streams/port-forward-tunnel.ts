@@ -49,7 +49,7 @@ async function tunnel(request: HttpRequest, to: UpgradeDestination, signal: Abor
     return goError(400, "unable to upgrade: no tunneling spdy protocols provided");
   }
   const result = await connect(request, { ...to, protocols }, signal);
-  if (!("socket" in result)) return { ...result, headers: withoutConnection(result.headers) };
+  if (!("socket" in result)) return { ...result, headers: withoutConnection(result.headers), asReceived: true };
   const { socket, headers } = result;
   const rejection = rejectHandshake(request);
   if (rejection !== undefined) {
