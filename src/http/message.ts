@@ -113,7 +113,7 @@ export interface HttpResponse {
   readonly finite?: true | undefined;
   /** Set for a stream whose end means that it is complete, such as a log: a shutdown resets it instead of ending it. */
   readonly resetAtShutdown?: true | undefined;
-  /** Set for refusals to switch protocols that are sent as they are, such as another server's: filters add no headers. */
+  /** Set for refusals to switch protocols that are sent as they are received: filters add no headers. */
   readonly asReceived?: true | undefined;
 }
 
