@@ -2,7 +2,6 @@
 import type { UserInfo } from "../auth/user.ts";
 import type { Client } from "../client/client.ts";
 import { createSharedInformers } from "../client/informer/shared-informers.ts";
-import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import { type ControllerDeps, isFeatureEnabled, type RunController } from "./controller.ts";
 import { type ControllerOptions, defaultControllerOptions } from "./controller-options.ts";
 
@@ -290,13 +289,11 @@ export function expandControllerNames(names: readonly string[]): readonly string
 }
 
 export interface StartControllersDeps
-  extends Omit<ControllerDeps, "client" | "observer" | "informers" | "options" | "workers" | "queue" | "signal"> {
+  extends Omit<ControllerDeps, "client" | "observer" | "informers" | "options" | "workers" | "signal"> {
   /** Settings that differ from the defaults. */
   readonly options?: Partial<ControllerOptions> | undefined;
   /** Creates a client that is authenticated as the user. */
   readonly clientFor: (user: UserInfo) => Client;
-  /** Creates the metrics of a controller's queue. */
-  readonly queueMetrics?: ((name: string) => QueueMetrics) | undefined;
 }
 
 export interface RunningControllers extends AsyncDisposable {
@@ -329,9 +326,8 @@ export function startControllers(names: readonly string[], deps: StartController
         const { user, groups = [], load } = descriptors[name]!;
         const run = await load();
         const client = deps.clientFor(createUser(user, groups));
-        const { clusterCa, signing, signLegacyToken, kinds, registry, features } = deps;
+        const { clusterCa, signing, signLegacyToken, kinds, registry, queueMetrics, features } = deps;
         const log = deps.log.child(name);
-        const queue = deps.queueMetrics?.(name);
         if (REPORTED_CONTROLLERS.includes(name)) running?.with(MANAGER, name).set(1);
         await run({
           client,
@@ -348,7 +344,7 @@ export function startControllers(names: readonly string[], deps: StartController
           options,
           features,
           workers: options.concurrentSyncs[name],
-          queue,
+          queueMetrics,
           signal: stopping.signal,
         });
       }),

@@ -13,6 +13,7 @@ async function retriesOf(error: Error): Promise<readonly number[]> {
   await using queue = createControllerQueue(
     { clock, random: seededRandom(1) },
     {
+      name: "test",
       workers: 1,
       backoff: RATE_LIMITER,
       sync: async () => {
@@ -53,7 +54,7 @@ t.test("a turn of the event loop has one long sync of all controllers", async (t
     while (performance.now() - began < 25);
   };
   const deps = { clock: systemClock, random: seededRandom(1) };
-  const options = { workers: 5, sync, onError: (key: string) => void t.fail(key) };
+  const options = { name: "test", workers: 5, sync, onError: (key: string) => void t.fail(key) };
   await using one = createControllerQueue(deps, options);
   await using other = createControllerQueue(deps, options);
   for (const queue of [one, other]) for (const key of ["a", "b", "c"]) queue.add(key);

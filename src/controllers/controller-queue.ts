@@ -7,6 +7,8 @@ import { isUnanswered } from "./api-errors.ts";
 import type { ControllerDeps } from "./controller.ts";
 
 export interface ControllerQueueOptions {
+  /** In metrics; where Kubernetes has a queue for the same work, its name. */
+  readonly name: string;
   /** How many keys are synced at the same time, unless the options of the controllers set it. */
   readonly workers: number;
   /** Delays of a key whose sync failed; by default from 0.5 s to a minute. */
@@ -32,15 +34,15 @@ export function createControllerQueue(
   {
     clock,
     random,
-    queue: metrics,
+    queueMetrics,
     workers: configured,
-  }: Pick<ControllerDeps, "clock" | "random" | "queue" | "workers">,
-  { workers, backoff = BACKOFF, sync, onError }: ControllerQueueOptions,
+  }: Pick<ControllerDeps, "clock" | "random" | "queueMetrics" | "workers">,
+  { name, workers, backoff = BACKOFF, sync, onError }: ControllerQueueOptions,
 ): WorkQueue {
   const queue: WorkQueue = new WorkQueue({
     clock,
     random,
-    metrics,
+    metrics: queueMetrics?.(name),
     concurrency: configured ?? workers,
     backoff,
     work: async (key, signal) => {

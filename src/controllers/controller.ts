@@ -44,8 +44,8 @@ export interface ControllerDeps {
   readonly workers?: number | undefined;
   /** Where controllers register metrics of their own; undefined: nowhere. */
   readonly registry?: MetricRegistry | undefined;
-  /** The metrics of the controller's queue. */
-  readonly queue?: QueueMetrics | undefined;
+  /** Creates the metrics of a queue. */
+  readonly queueMetrics?: ((name: string) => QueueMetrics) | undefined;
   /** Aborts when the controller must stop. */
   readonly signal: AbortSignal;
 }

@@ -49,6 +49,15 @@ const OWN = [
   "ttl_after",
   "workqueue_",
 ];
+/** Kubernetes' names of the queues of those controllers that work as its own do. */
+const QUEUES = [
+  "ClusterRoleAggregator bootstrap_signer_queue certificate claims cronjob daemonset deployment",
+  "disruption endpoint endpoint_slice endpoint_slice_mirroring ephemeral_volume garbage_collector_attempt_to_delete",
+  "horizontalpodautoscaler ipaddresses job job_orphan_pod namespace node_lifecycle_controller orphaned_pods_nodes",
+  "pvcprotection pvprotection replicaset replicationmanager resourcequota_primary",
+  "root_ca_cert_publisher serviceaccount stale_pod_disruption statefulset token_cleaner",
+  "ttl_jobs_to_delete ttlcontroller validatingadmissionpolicy-status volume_expand",
+].flatMap((line) => line.split(" "));
 const namespace = "default";
 
 t.test("controllers and scheduler have the families of Kubernetes' list", { timeout: 120_000 }, async (t) => {
@@ -114,6 +123,12 @@ t.test("controllers and scheduler have the families of Kubernetes' list", { time
     );
     t.pass(line);
   }
+  const depths = [...shown().matchAll(/^workqueue_depth\{name="([^"]*)"\}/gm)].map(([, queue = ""]) => queue);
+  t.same(
+    QUEUES.filter((queue) => !depths.includes(queue)),
+    [],
+    "queues",
+  );
 
   const text = readFileSync(`${shared}/oracles/metrics-list/documentation-list.yaml`, "utf8");
   const listed = parseYaml(text)[0]?.value as readonly ListedMetric[];

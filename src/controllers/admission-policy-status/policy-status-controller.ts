@@ -23,6 +23,7 @@ export async function runPolicyStatusController(deps: ControllerDeps): Promise<v
     (await observer.list(customResourceDefinitionKind, { fieldSelector }, signal)).items;
   const lookup = createKindLookup(kinds, definitions);
   await using queue = createControllerQueue(deps, {
+    name: "validatingadmissionpolicy-status",
     workers: 5,
     sync: async (name, stopping) => {
       const policy = policies.get(name);

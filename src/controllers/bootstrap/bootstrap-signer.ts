@@ -28,6 +28,7 @@ export async function runBootstrapSigner(deps: ControllerDeps): Promise<void> {
   const query = { namespace: CLUSTER_INFO.namespace, fieldSelector: `metadata.name=${CLUSTER_INFO.name}` };
   await using info = startInformer({ ...informerOptions, kind: configMapKind, query }, signal);
   await using queue = createControllerQueue(deps, {
+    name: "bootstrap_signer_queue",
     workers: 1,
     sync: syncClusterInfo,
     onError: (_, error) => log.error("Failed to sign cluster-info, will retry", error, CLUSTER_INFO),

@@ -16,6 +16,7 @@ export async function runTokenCleaner(deps: ControllerDeps): Promise<void> {
 async function runForNamespace(namespace: string, deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, random, log, signal } = deps;
   await using queue = createControllerQueue(deps, {
+    name: "token_cleaner",
     workers: 1,
     sync: syncToken,
     onError: (name, error) =>

@@ -17,6 +17,7 @@ export async function runCertificateController(deps: ControllerDeps, verb: strin
   const { informers, log, signal } = deps;
   const requests = informers.of(certificateSigningRequestKind);
   await using queue = createControllerQueue(deps, {
+    name: "certificate",
     workers: 1,
     backoff: { initialMs: 200, maxMs: 1_000_000, jitter: 0.1 },
     sync: syncRequest,

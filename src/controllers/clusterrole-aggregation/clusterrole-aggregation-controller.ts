@@ -22,6 +22,7 @@ export async function runClusterRoleAggregation(deps: ControllerDeps): Promise<v
   await using roles = startInformer({ client, clock, random, log, kind: clusterRoleKind }, signal);
   await roles.synced.catch(() => {});
   await using queue = createControllerQueue(deps, {
+    name: "ClusterRoleAggregator",
     workers: 1,
     sync: syncClusterRole,
     onError: (name, error) => log.error("Failed to aggregate cluster role, will retry", error, { name }),

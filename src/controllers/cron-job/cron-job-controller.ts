@@ -28,6 +28,7 @@ export async function runCronJobController(deps: ControllerDeps): Promise<void> 
   await using recorder = createEventRecorder({ client, clock, random, log, component: "cronjob-controller", qps: 0 });
   using jobsByOwner = new OwnedObjects(jobs);
   await using queue = createControllerQueue(deps, {
+    name: "cronjob",
     workers: 5,
     backoff: BACKOFF,
     sync: syncKey,

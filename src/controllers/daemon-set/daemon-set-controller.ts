@@ -56,6 +56,7 @@ export async function runDaemonSetController(deps: ControllerDeps): Promise<void
   using revisionsByOwner = new OwnedObjects(caches.revisions);
   using controller = new DaemonSetController(deps, { ...caches, podsByOwner, revisionsByOwner, recorder });
   await using queue = createControllerQueue(deps, {
+    name: "daemonset",
     workers: WORKERS,
     backoff: RATE_LIMITER,
     sync: (key, stopping) => controller.sync(key, stopping),

@@ -30,6 +30,7 @@ export async function runDeploymentController(deps: ControllerDeps): Promise<voi
   using setsByOwner = new OwnedObjects(replicaSets);
   using podsByOwner = new OwnedObjects(pods);
   await using queue = createControllerQueue(deps, {
+    name: "deployment",
     workers: 5,
     backoff: RATE_LIMITER,
     sync: async (key, stopping) => await syncKey(key, stopping),

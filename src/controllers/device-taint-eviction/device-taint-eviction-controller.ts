@@ -114,6 +114,7 @@ export async function runDeviceTaintEviction(deps: ControllerDeps): Promise<void
   const record = (pod: Pod, message: string): void =>
     recorder.record({ ...objectReference(pod), apiVersion: "v1", kind: "Pod" }, "Normal", REASON, message);
   await using queue = createControllerQueue(deps, {
+    name: "device-taint-eviction",
     workers: WORKERS,
     sync: async (key, stopping) => (key === ALL ? plan() : await evict(key, stopping)),
     onError: (key, error) => log.error("Failed to evict pod, will retry", error, { pod: key }),

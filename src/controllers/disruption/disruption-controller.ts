@@ -50,10 +50,16 @@ export async function runDisruptionController(deps: ControllerDeps): Promise<voi
   await using recorder = createEventRecorder({ client, clock, random, log, component: "controllermanager", qps: 0 });
   const onError = (key: string, error: unknown): void =>
     log.v(2)?.info("Failed to sync disruption budget, will retry", { key, error: String(error) });
-  await using queue = createControllerQueue(deps, { workers: 1, backoff: BACKOFF, sync: syncKey, onError });
+  await using queue = createControllerQueue(deps, {
+    name: "disruption",
+    workers: 1,
+    backoff: BACKOFF,
+    sync: syncKey,
+    onError,
+  });
   await using staleConditions = createControllerQueue(
-    { clock, random },
-    { workers: 1, backoff: BACKOFF, sync: endStaleCondition, onError },
+    { clock, random, queueMetrics: deps.queueMetrics },
+    { name: "stale_pod_disruption", workers: 1, backoff: BACKOFF, sync: endStaleCondition, onError },
   );
 
   async function syncKey(key: string, stopping: AbortSignal): Promise<void> {

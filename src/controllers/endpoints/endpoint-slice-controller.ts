@@ -43,6 +43,7 @@ export async function runEndpointSliceController(deps: ControllerDeps): Promise<
   using slicesByService = indexSlices(slices);
   const controller = new EndpointSliceController(deps, { services, nodes, servicePods, slicesByService, recorder });
   await using queue = createControllerQueue(deps, {
+    name: "endpoint_slice",
     workers: 5,
     backoff: BACKOFF,
     sync: (key, stopping) => controller.sync(key, stopping),

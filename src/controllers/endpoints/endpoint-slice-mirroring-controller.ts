@@ -49,6 +49,7 @@ export async function runEndpointSliceMirroringController(deps: ControllerDeps):
   using slicesByService = indexSlices(slices);
   const controller = new MirroringController(deps, { services, endpoints, slicesByService, recorder });
   await using queue = createControllerQueue(deps, {
+    name: "endpoint_slice_mirroring",
     workers: 5,
     backoff: BACKOFF,
     sync: (key, stopping) => controller.sync(key, stopping),

@@ -38,6 +38,7 @@ export async function runEndpointsController(deps: ControllerDeps): Promise<void
   using servicePods = new ServicePods(pods, services);
   const controller = new EndpointsController(deps, { services, endpoints, servicePods, recorder });
   await using queue = createControllerQueue(deps, {
+    name: "endpoint",
     workers: 5,
     backoff: RATE_LIMITER,
     sync: (key, stopping) => controller.sync(key, stopping),

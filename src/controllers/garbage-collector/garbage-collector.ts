@@ -36,6 +36,7 @@ export async function runGarbageCollector(deps: ControllerDeps): Promise<void> {
   await using watches = new MetadataWatches(deps, { scheme, graph, owners });
   const collector = { client, graph, owners, log, enqueue: (uid: string) => queue.addAfter(uid, RETRY_DELAY_MS) };
   await using queue = createControllerQueue(deps, {
+    name: "garbage_collector_attempt_to_delete",
     workers: 8,
     backoff: { initialMs: 50, maxMs: 1_000_000, jitter: 0.1 },
     sync: syncObject,

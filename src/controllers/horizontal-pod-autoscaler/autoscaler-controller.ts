@@ -35,6 +35,7 @@ export async function runAutoscalerController(deps: ControllerDeps): Promise<voi
     qps: 0,
   });
   await using queue = createControllerQueue(deps, {
+    name: "horizontalpodautoscaler",
     workers: 5,
     sync: async (key, stopping) => {
       const { namespace, name } = splitKey(key);

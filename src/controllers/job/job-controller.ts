@@ -46,14 +46,21 @@ export async function runJobController(deps: ControllerDeps): Promise<void> {
   const onError = (key: string, error: unknown): void =>
     log.v(2)?.info("Failed to sync job, will retry", { key, error: String(error) });
   await using queue = createControllerQueue(deps, {
+    name: "job",
     workers: 5,
     backoff: BACKOFF,
     sync: (key, stopping) => controller.sync(key, stopping),
     onError,
   });
   await using orphans = createControllerQueue(
-    { clock, random },
-    { workers: 1, backoff: BACKOFF, sync: (key, stopping) => controller.syncOrphan(key, stopping), onError },
+    { clock, random, queueMetrics: deps.queueMetrics },
+    {
+      name: "job_orphan_pod",
+      workers: 1,
+      backoff: BACKOFF,
+      sync: (key, stopping) => controller.syncOrphan(key, stopping),
+      onError,
+    },
   );
   controller.queues = { jobs: queue, orphans };
   await waitForCacheSync([jobs, pods], signal);

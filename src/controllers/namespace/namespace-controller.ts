@@ -34,6 +34,7 @@ export async function runNamespaceController(deps: ControllerDeps): Promise<void
   const namespaces = informers.of(namespaceKind);
   const builtin = builtinContentKinds(deps.kinds);
   await using queue = createControllerQueue(deps, {
+    name: "namespace",
     workers: 10,
     backoff: BACKOFF,
     sync: syncNamespace,

@@ -81,6 +81,7 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
   }
 
   await using queue = createControllerQueue(deps, {
+    name: "cidrallocator_node",
     workers: WORKERS,
     backoff: BACKOFF,
     sync: syncNode,

@@ -52,6 +52,7 @@ export async function runNodeLifecycleController(deps: ControllerDeps): Promise<
   const becameNotReady = new Set<string>();
   const nodes = informers.of(nodeKind);
   await using queue = createControllerQueue(deps, {
+    name: "node_lifecycle_controller",
     workers: 4,
     backoff: { initialMs: 500, maxMs: 30_000, jitter: 0.1 },
     sync: async (name, stopping) => {

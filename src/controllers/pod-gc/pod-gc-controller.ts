@@ -35,6 +35,7 @@ export async function runPodGcController(deps: ControllerDeps): Promise<void> {
   /** Since when nodes of pods have been missing, on the monotonic clock. */
   const missing = new Map<string, number>();
   await using queue = createControllerQueue(deps, {
+    name: "orphaned_pods_nodes",
     workers: 1,
     sync: async (_key, stopping) => {
       queue.addAfter(CYCLE, PERIOD_MS);

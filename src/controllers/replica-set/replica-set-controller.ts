@@ -41,6 +41,7 @@ const BURST_REPLICAS = 500;
 interface ReplicaKind<T extends ApiObject> {
   readonly kind: Kind<T>;
   readonly component: string;
+  readonly queueName: string;
   readonly selectorOf: (owner: T) => LabelSelector;
 }
 
@@ -66,6 +67,7 @@ export async function runReplicaSetController(deps: ControllerDeps): Promise<voi
   await runReplicaController<ReplicaSet>(deps, {
     kind: replicaSetKind,
     component: "replicaset-controller",
+    queueName: "replicaset",
     selectorOf: ({ spec }) => spec?.selector ?? {},
   });
 }
@@ -74,6 +76,7 @@ export async function runReplicationController(deps: ControllerDeps): Promise<vo
   await runReplicaController<ReplicationController>(deps, {
     kind: replicationControllerKind,
     component: "replication-controller",
+    queueName: "replicationmanager",
     selectorOf: ({ spec }) => ({ matchLabels: spec?.selector }),
   });
 }
@@ -87,6 +90,7 @@ async function runReplicaController<T extends ReplicaOwner>(deps: ControllerDeps
   using ownersByOwner = new OwnedObjects(owners);
   using controller = new ReplicaController(deps, type, { owners, podsByOwner, ownersByOwner, recorder });
   await using queue = createControllerQueue(deps, {
+    name: type.queueName,
     workers: 5,
     backoff: RATE_LIMITER,
     sync: (key, stopping) => controller.sync(key, stopping),

@@ -152,6 +152,7 @@ export async function runResourceClaimController(deps: ControllerDeps): Promise<
   }
 
   await using queue = createControllerQueue(deps, {
+    name: "resource_claim",
     workers: WORKERS,
     backoff: RATE_LIMITER,
     sync: async (key, stopping) => {

@@ -53,6 +53,7 @@ export async function runResourceQuotaController(deps: ControllerDeps): Promise<
     }
   });
   await using queue = createControllerQueue(deps, {
+    name: "resourcequota_primary",
     workers: 5,
     sync: syncKey,
     onError: (key, error) => log.error("Failed to sync resource quota, will retry", error, { quota: key }),

@@ -13,6 +13,7 @@ import { createControllerQueue } from "../controller-queue.ts";
 export interface EnsuredObject<T extends ApiObject> {
   readonly kind: Kind<T>;
   readonly name: string;
+  readonly queueName: string;
   /** Returns the desired object, given the existing one; undefined if it is up to date. */
   desired(found: T | undefined): T | undefined;
   /** The sync of a namespace has ended: its duration, and the status code of its error or 200. */
@@ -21,7 +22,7 @@ export interface EnsuredObject<T extends ApiObject> {
 
 export async function ensureInNamespaces<T extends ApiObject>(
   deps: ControllerDeps,
-  { kind, name, desired, onSynced }: EnsuredObject<T>,
+  { kind, name, queueName, desired, onSynced }: EnsuredObject<T>,
 ): Promise<void> {
   const { client, observer, clock, random, log, signal, informers } = deps;
   const shared = { client: observer, clock, random, log };
@@ -30,6 +31,7 @@ export async function ensureInNamespaces<T extends ApiObject>(
   await using objects = startInformer({ ...shared, kind, query: { fieldSelector: `metadata.name=${name}` } }, signal);
   await Promise.all([namespaces.synced, objects.synced]).catch(() => {});
   await using queue = createControllerQueue(deps, {
+    name: queueName,
     workers: 2,
     sync: syncNamespace,
     onError: (namespace, error) =>

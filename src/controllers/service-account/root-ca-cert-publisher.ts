@@ -49,6 +49,7 @@ export async function runRootCaCertPublisher(deps: ControllerDeps): Promise<void
   await ensureInNamespaces<ConfigMap>(deps, {
     kind: configMapKind,
     name: "kube-root-ca.crt",
+    queueName: "root_ca_cert_publisher",
     onSynced: (seconds, code) => {
       syncs.with(String(code)).inc();
       durations.with(String(code)).observe(seconds);

@@ -9,6 +9,7 @@ export async function runServiceAccountController(deps: ControllerDeps): Promise
   await ensureInNamespaces<ServiceAccount>(deps, {
     kind: serviceAccountKind,
     name: "default",
+    queueName: "serviceaccount",
     desired: (found) => (found === undefined ? {} : undefined),
   });
 }

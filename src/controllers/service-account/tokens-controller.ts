@@ -36,6 +36,7 @@ export async function runServiceAccountTokenController(deps: ControllerDeps): Pr
   await using accounts = startInformer({ ...shared, kind: serviceAccountKind }, signal);
   await Promise.all([...secrets, accounts].map(({ synced }) => synced)).catch(() => {});
   await using queue = createControllerQueue(deps, {
+    name: "serviceaccount_tokens_service",
     workers: 2,
     sync: syncSecret,
     onError: (key, error) => log.error("Failed to sync token secret, will retry", error, { secret: key }),

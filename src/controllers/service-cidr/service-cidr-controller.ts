@@ -86,6 +86,7 @@ export async function runServiceCidrController(deps: ControllerDeps): Promise<vo
   };
 
   await using queue = createControllerQueue(deps, {
+    name: "ipaddresses",
     workers: WORKERS,
     backoff: RATE_LIMITER,
     sync: async (name, stopping) => {

@@ -35,6 +35,7 @@ export async function runLoadBalancerController(deps: ControllerDeps): Promise<v
   await using recorder = createEventRecorder({ client, clock, random, log, component: "service-controller" });
   const controller = new LoadBalancerController(deps, { services, nodes, slices, recorder });
   await using queue = createControllerQueue(deps, {
+    name: "service",
     workers: 1,
     sync: (_, stopping) => controller.sync(stopping),
     onError: (_, error) => log.v(2)?.info("Failed to sync load balancers, will retry", { error: String(error) }),

@@ -50,6 +50,7 @@ export async function runStatefulSetController(deps: ControllerDeps): Promise<vo
   const parts = { sets, pods, podsByOwner, revisionsByOwner, expectations, control };
   using controller = new StatefulSetController(deps, parts);
   await using queue = createControllerQueue(deps, {
+    name: "statefulset",
     workers: WORKERS,
     backoff: RATE_LIMITER,
     sync: (key, stopping) => controller.sync(key, stopping),

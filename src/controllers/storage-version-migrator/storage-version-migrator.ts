@@ -132,6 +132,7 @@ export async function runStorageVersionMigrator(deps: ControllerDeps): Promise<v
   }
 
   await using queue = createControllerQueue(deps, {
+    name: "storage-version-migrator-controller",
     workers: WORKERS,
     backoff: RATE_LIMITER,
     sync: syncMigration,

@@ -45,6 +45,7 @@ export async function runStorageVersionCollector(deps: ControllerDeps): Promise<
   }
 
   await using queue = createControllerQueue(deps, {
+    name: "storage_version_garbage_collector_storageversions",
     workers: 1,
     backoff: RATE_LIMITER,
     sync: syncVersion,

@@ -13,6 +13,7 @@ import { createControllerQueue } from "../controller-queue.ts";
 export async function runTtlAfterFinishedController(deps: ControllerDeps): Promise<void> {
   const { client, clock, informers, log, signal } = deps;
   await using queue = createControllerQueue(deps, {
+    name: "ttl_jobs_to_delete",
     workers: 2,
     sync: syncJob,
     onError: (key, error) => log.error("Failed to delete finished job, will retry", error, { key }),

@@ -35,6 +35,7 @@ export async function runTtlController(deps: ControllerDeps): Promise<void> {
   const nodes = informers.of(nodeKind);
   let step = 0;
   await using queue = createControllerQueue(deps, {
+    name: "ttlcontroller",
     workers: 5,
     sync: async (name, stopping) => {
       const node = nodes.get(name);

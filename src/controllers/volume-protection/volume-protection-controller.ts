@@ -25,6 +25,7 @@ const PROTECT_DELAY_MS = 1_000;
 export async function runPvcProtectionController(deps: ControllerDeps): Promise<void> {
   await runProtection<PersistentVolumeClaim>(deps, {
     kind: persistentVolumeClaimKind,
+    queueName: "pvcprotection",
     finalizer: "kubernetes.io/pvc-protection",
     findUse: async (claim, signal) => {
       const query = { namespace: claim.metadata?.namespace };
@@ -52,6 +53,7 @@ async function waitForUserDeletion(
 export async function runPvProtectionController(deps: ControllerDeps): Promise<void> {
   await runProtection<PersistentVolume>(deps, {
     kind: persistentVolumeKind,
+    queueName: "pvprotection",
     finalizer: "kubernetes.io/pv-protection",
     // The volume's own update shows that it is no longer bound.
     findUse: async ({ status }) => (status?.phase === "Bound" ? {} : undefined),
@@ -79,6 +81,7 @@ function isShutDown({ metadata }: Pod): boolean {
 
 interface Protection<T extends ApiObject> {
   readonly kind: Kind<T>;
+  readonly queueName: string;
   readonly finalizer: string;
   /** Undefined if the object is not in use. */
   readonly findUse: (object: T, signal: AbortSignal) => Promise<Use | undefined>;
@@ -91,13 +94,14 @@ interface Use {
 
 async function runProtection<T extends ApiObject>(deps: ControllerDeps, protection: Protection<T>): Promise<void> {
   const { client, informers, log, signal } = deps;
-  const { kind, finalizer, findUse } = protection;
+  const { kind, queueName, finalizer, findUse } = protection;
   /** One watch for each object that is in use. */
   const watches = new Map<string, AbortController>();
   const objects = informers.of(kind);
   const isTerminating = ({ metadata }: T): boolean => metadata?.deletionTimestamp !== undefined;
   const hasFinalizer = ({ metadata }: T): boolean => (metadata?.finalizers ?? []).includes(finalizer);
   await using queue = createControllerQueue(deps, {
+    name: queueName,
     workers: 1,
     sync: syncObject,
     onError: (key, error) =>

@@ -60,6 +60,7 @@ export async function runAttachDetachController(deps: ControllerDeps): Promise<v
   });
   if (deps.registry !== undefined) registerAttachmentCounts(deps.registry, desired, () => attachments.list());
   await using queue = createControllerQueue(deps, {
+    name: "attachdetach",
     workers: WORKERS,
     backoff: BACKOFF,
     sync: (key, stopping) =>

@@ -66,6 +66,7 @@ export async function runPersistentVolumeBinder(deps: ControllerDeps): Promise<v
   await using queue: WorkQueue = createControllerQueue(
     { ...deps, workers: 1 },
     {
+      name: "claims",
       workers: 1,
       backoff: BACKOFF,
       sync: async (key, stopping) => {

@@ -73,6 +73,7 @@ export async function runEphemeralVolumeController(deps: ControllerDeps): Promis
   }
 
   await using queue = createControllerQueue(deps, {
+    name: "ephemeral_volume",
     workers: WORKERS,
     backoff: BACKOFF,
     sync: syncPod,

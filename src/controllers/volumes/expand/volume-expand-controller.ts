@@ -20,6 +20,7 @@ export async function runVolumeExpandController(deps: ControllerDeps): Promise<v
   const claims = informers.of(persistentVolumeClaimKind);
   await using recorder = createEventRecorder({ client, clock, random, log, component: "volume_expand" });
   await using queue = createControllerQueue(deps, {
+    name: "volume_expand",
     workers: WORKERS,
     backoff: BACKOFF,
     sync: (key, stopping) => expandVolume(deps, { claims, recorder }, key, stopping),

@@ -40,6 +40,7 @@ export async function runLocalPathProvisioner(deps: ControllerDeps): Promise<voi
   await using recorder = createEventRecorder({ client, clock, random, log, component: LOCAL_PATH_PROVISIONER });
   const provisioning = { client, recorder, volumes, classes, nodes };
   await using queue = createControllerQueue(deps, {
+    name: "local-path-provisioner",
     workers: WORKERS,
     backoff: BACKOFF,
     sync: async (key, stopping) => {
