@@ -112,7 +112,8 @@ t.test("controllers and scheduler have the families of Kubernetes' list", { time
     'node_collector_zone_size{zone=""} 1',
     'node_collector_zone_health{zone=""} 100',
     'root_ca_cert_publisher_sync_total{code="200"}',
-    'scheduler_plugin_evaluation_total{extension_point="Filter",plugin="NodeResourcesFit",profile="default-scheduler"} 3',
+    'scheduler_plugin_evaluation_total{extension_point="Filter",plugin="NodeResourcesFit",' +
+      'profile="default-scheduler"} 3',
     'scheduler_scheduler_cache_size{type="nodes"} 1',
     'workqueue_adds_total{name="replicaset"}',
   ]) {

@@ -47,7 +47,9 @@ export async function runDeviceTaintEviction(deps: ControllerDeps): Promise<void
     ?.histogram(
       {
         name: `${prefix}_pod_deletion_duration_seconds`,
-        help: "Latency, in seconds, between the time when a device taint effect has been activated and a Pod's deletion via DeviceTaintEvictionController.",
+        help:
+          "Latency, in seconds, between the time when a device taint effect has been activated and a Pod's deletion " +
+          "via DeviceTaintEvictionController.",
         stability: "ALPHA",
       },
       BUCKETS,

@@ -1,7 +1,7 @@
 /**
  * The garbage collector: deletes objects whose owners were deleted, and completes foreground deletion and orphaning.
  *
- *     metadata watches, one for each kind ──► ownership graph ──► queue of uids ──► verify with the server, then act
+ *     metadata watches, one for each kind → ownership graph → queue of uids → verify with the server, then act
  *
  * The graph may be stale, so the state is verified with the server before each deletion.
  */
@@ -73,7 +73,8 @@ function recordInvalidNamespace(
     name,
     uid,
   };
-  const reference = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`;
+  const identity = `namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}`;
+  const reference = `[${owner.apiVersion}/${owner.kind}, ${identity}]`;
   const message = `ownerRef ${reference} does not exist in namespace "${namespace}"`;
   recorder.record(involvedObject, "Warning", "OwnerRefInvalidNamespace", message);
 }

@@ -1,7 +1,8 @@
 /**
  * The StatefulSet controller: pods with names, claims and an order.
  *
- *     informers → queue → claim revisions and pods → one step, unless expectations are open → status → history
+ *     informers → queue → claim revisions and pods → one step, unless expectations are open
+ *       → status → history
  */
 
 import { controllerRevisionKind } from "../../api/apps/controller-revision/kind.ts";
