@@ -232,7 +232,7 @@ t.test("strict reservation keeps shared containers off the reserved CPUs", async
 
 t.test("caches of different sizes: a request that fits in one does not use two", async (t) => {
   const options = { "prefer-align-cpus-by-uncorecache": "true" };
-  const node = await openStatic(t, { machine: fakeMachines.unevenCaches, cpu: { options } });
+  const node = await openStatic(t, { machine: fakeMachines.unevenCaches, cpu: { options, reservedCpus: "0" } });
   t.equal(await node.admit(pod("small", container("c", "8"))), "6-9,16-19");
   t.equal(await node.admit(pod("big", container("c", "10"))), "1-5,11-15");
 });
@@ -488,4 +488,10 @@ t.test("metrics count requests, failures and the shared CPUs", async (t) => {
   t.match(text, /^kubelet_cpu_manager_pinning_errors_total 1$/m);
   t.match(text, /^kubelet_cpu_manager_shared_pool_size_millicores 4000$/m);
   t.match(text, /^kubelet_cpu_manager_exclusive_cpu_allocation_count 2$/m);
+  t.match(text, /^kubelet_cpu_manager_allocation_per_numa\{numa_node="0"\} 2$/m);
+  const aligned = (name: string, boundary: string): string =>
+    `kubelet_container_aligned_compute_resources_${name}{boundary="${boundary}",scope="container"}`;
+  t.match(text, `${aligned("count", "uncore_cache")} 1\n`, "all CPUs share the cache");
+  t.match(text, `${aligned("count", "physical_cpu")} 0\n`);
+  t.match(text, `${aligned("failure_count", "physical_cpu")} 0\n`);
 });

@@ -18,10 +18,16 @@ const DURATION_BUCKETS = exponentialBuckets(0.05, 2, 15);
 export function createResourceMetrics(registry: MetricRegistry): ResourceMetrics {
   const counter = (name: string, help: string, labels: readonly string[] = []) =>
     registry.counter({ name: `kubelet_${name}`, help, stability, labels });
-  const gauge = (name: string, help: string) => registry.gauge({ name: `kubelet_${name}`, help, stability });
+  const gauge = (name: string, help: string, labels: readonly string[] = []) =>
+    registry.gauge({ name: `kubelet_${name}`, help, stability, labels });
   const aligned = counter(
     "container_aligned_compute_resources_count",
     "Cumulative number of aligned compute resources allocated to containers by alignment type.",
+    ["scope", "boundary"],
+  );
+  const alignmentFailures = counter(
+    "container_aligned_compute_resources_failure_count",
+    "Cumulative number of failures to allocate aligned compute resources to containers by alignment type.",
     ["scope", "boundary"],
   );
   return {
@@ -42,7 +48,11 @@ export function createResourceMetrics(registry: MetricRegistry): ResourceMetrics
         "cpu_manager_exclusive_cpu_allocation_count",
         "The total number of CPUs exclusively allocated to containers running on this node",
       ),
+      exclusiveByNode: gauge("cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node", [
+        "numa_node",
+      ]),
       aligned,
+      alignmentFailures,
     },
     memory: {
       requests: counter(
@@ -72,6 +82,7 @@ export function createResourceMetrics(registry: MetricRegistry): ResourceMetrics
         DURATION_BUCKETS,
       ),
       aligned,
+      alignmentFailures,
     },
   };
 }

@@ -67,10 +67,7 @@ export class CpuAccumulator {
   }
 
   takeFullCores(): void {
-    for (const core of this.#sortCores()) {
-      const free = this.#free.cpusIn("core", core);
-      if (free.size === this.#topology.cpusPerCore) this.#takeIfNeeded(free);
-    }
+    for (const core of this.#sortCores()) this.#takeIfFull("core", core, this.#topology.cpusPerCore);
   }
 
   takeRemaining(): void {
@@ -119,11 +116,7 @@ export class CpuAccumulator {
   }
 
   #takeFullSockets(): void {
-    const { details, cpusPerSocket } = this.#topology;
-    for (const socket of this.sortSockets()) {
-      if (this.#free.cpusIn("socket", socket).size !== cpusPerSocket) continue;
-      this.#takeIfNeeded(details.cpusIn("socket", socket));
-    }
+    for (const socket of this.sortSockets()) this.#takeIfFull("socket", socket, this.#topology.cpusPerSocket);
   }
 
   #takeFullUncoreCaches(): void {
@@ -134,11 +127,25 @@ export class CpuAccumulator {
     }
   }
 
+  /** Cores of one cache, if they are all that is needed: of the last one a single CPU where an odd number is needed. */
   #takePartialUncoreCache(cache: number): void {
-    const coreCount = Math.trunc(this.#needed / this.#topology.cpusPerCore);
+    const { cpusPerCore } = this.#topology;
+    const coreCount = Math.ceil(this.#needed / cpusPerCore);
     const cores = this.#free.list("core", { level: "uncoreCache", ids: [cache] }).slice(0, coreCount);
-    const cpus = this.#free.cpusIn("core", ...cores);
-    if (cpus.size === this.#needed) this.take(cpus);
+    const cpus = [...this.#free.cpusIn("core", ...cores)];
+    const isPart = this.#needed % 2 !== 0 && cpusPerCore > 1 && cpus.length > this.#needed;
+    const taken = isPart ? cpus.slice(0, -1) : cpus;
+    if (taken.length === this.#needed) this.take(CpuSet.from(taken));
+  }
+
+  /**
+   * Takes a unit of the usual size that is free. Where some CPUs are offline, units differ in size, and a larger one
+   * with that many free CPUs has others that are not free, which Kubernetes takes all the same.
+   */
+  #takeIfFull(level: "socket" | "core", id: number, usualSize: number): void {
+    const free = this.#free.cpusIn(level, id);
+    const isFull = free.size === this.#topology.details.cpusIn(level, id).size;
+    if (isFull && free.size === usualSize) this.#takeIfNeeded(free);
   }
 
   #takeIfNeeded(cpus: CpuSet): void {

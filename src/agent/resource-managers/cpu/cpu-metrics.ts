@@ -6,6 +6,9 @@ export interface CpuMetrics {
   readonly errors: CounterFamily;
   readonly sharedPoolMillis: GaugeFamily;
   readonly exclusive: GaugeFamily;
+  /** By NUMA node. */
+  readonly exclusiveByNode: GaugeFamily;
   /** By scope and boundary. */
   readonly aligned: CounterFamily;
+  readonly alignmentFailures: CounterFamily;
 }

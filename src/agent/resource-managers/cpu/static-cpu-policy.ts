@@ -43,6 +43,8 @@ export class StaticCpuPolicy {
   readonly #reservedCores: CpuSet;
   /** CPUs of init containers, which later containers of the same pod use. Only of the pod allocated last. */
   #reusable: { readonly uid: string; readonly cpus: CpuSet } = { uid: "", cpus: CpuSet.empty };
+  /** NUMA nodes of which containers have had CPUs. */
+  readonly #usedNodes = new Set<number>();
 
   /** Throws Kubernetes' message when the CPUs cannot be reserved or the state does not fit the machine. */
   constructor(options: StaticCpuPolicyOptions) {
@@ -66,6 +68,9 @@ export class StaticCpuPolicy {
       const text = error instanceof Error ? error.message : String(error);
       throw new Error(`${text}, ${INVALID_STATE_ADVICE}`, { cause: error });
     }
+    const { aligned, alignmentFailures } = options.metrics;
+    for (const boundary of ["physical_cpu", "uncore_cache"]) aligned.with("container", boundary).inc(0);
+    alignmentFailures.with("container", "physical_cpu").inc(0);
     this.#updatePoolMetrics();
   }
 
@@ -87,12 +92,16 @@ export class StaticCpuPolicy {
       const allocated = state.get(uid, container.name);
       const { affinity } = affinities.getAffinity(uid, container.name);
       const cpus = allocated ?? this.#takeAligned(count, affinity, this.#getReusable(uid));
-      if (allocated === undefined) state.set(uid, container.name, cpus);
+      if (allocated === undefined) {
+        state.set(uid, container.name, cpus);
+        if (this.#isOfOneCache(cpus)) metrics.aligned.with("container", "uncore_cache").inc();
+      }
       this.#updateReusable(pod, container, cpus);
       this.#updatePoolMetrics();
       if (options.fullCoresOnly) metrics.aligned.with("container", "physical_cpu").inc();
     } catch (error) {
       metrics.errors.with().inc();
+      if (options.fullCoresOnly) metrics.alignmentFailures.with("container", "physical_cpu").inc();
       throw error;
     }
   }
@@ -136,6 +145,11 @@ export class StaticCpuPolicy {
     if (assigned.size === requested) return { [RESOURCE]: this.#makeHints(assigned, CpuSet.empty, requested) };
     const reusable = this.#getReusable(podUid(pod)).union(assigned);
     return { [RESOURCE]: this.#makeHints(this.#available, reusable, requested) };
+  }
+
+  #isOfOneCache(cpus: CpuSet): boolean {
+    const { details } = this.#options.topology;
+    return new Set([...cpus].map((cpu) => details.get(cpu)?.uncoreCache)).size <= 1;
   }
 
   get #available(): CpuSet {
@@ -262,10 +276,15 @@ export class StaticCpuPolicy {
   }
 
   #updatePoolMetrics(): void {
-    const { state, metrics } = this.#options;
+    const { state, metrics, topology } = this.#options;
     const exclusive = CpuSet.empty.union(...[...state.assignments.values()].flatMap((each) => [...each.values()]));
     metrics.sharedPoolMillis.with().set(this.#available.size * 1000);
     metrics.exclusive.with().set(exclusive.size);
+    const counts = countByNode(topology.details, exclusive);
+    for (const node of new Set([...counts.keys(), ...this.#usedNodes])) {
+      this.#usedNodes.add(node);
+      metrics.exclusiveByNode.with(String(node)).set(counts.get(node) ?? 0);
+    }
   }
 }
 

@@ -113,9 +113,35 @@ t.test("aligned by cache: whole caches, then part of one", async (t) => {
     row(multiNumaCaches, "3,4-8,12", 2, "4,5"),
     row(htCaches, "2-3,10-11,4-7,12-15", 6, "4,5,6,12,13,14"),
     row(htCaches, "1-7,9-15", 10, "4-7,12-15,1,9"),
+    // Of an odd number, a single CPU of the last core.
+    row(htCaches, "1-15", 3, "1,8,9"),
+    row(htCaches, "2-3,10-11,4-7,12-15", 1, "2"),
+    row(htCaches, "0-15", 11, "0-3,8-11,4,5,12"),
+    row(htCaches, "3,11,4-7,12-15", 5, "4,5,6,12,13"),
   ];
   for (const each of rows)
     t.equal(take(each, "packed", true), normal(each.taken), `${each.count} of ${each.available}`);
+});
+
+t.test("cores and sockets that lost CPUs: only CPUs that are free are taken", async (t) => {
+  // CPU 3 of core 0 is offline, so that cores have one CPU on average.
+  const core = [0, 0, 2, 4, 4, 6, 6];
+  const smt = new CpuTopology(
+    [0, 1, 2, 4, 5, 6, 7].map((id, index) => {
+      return { id, core: core[index] ?? 0, socket: 0, numaNode: 0, uncoreCache: 0 };
+    }),
+  );
+  const sockets = machine(10, (cpu) => ({ core: cpu, socket: cpu < 6 ? 0 : 1, numaNode: 0, uncoreCache: 0 }));
+  const rows = [
+    [smt, "1,4-7", 2],
+    [sockets, "0-4,6", 5],
+    [sockets, "1-5,6-9", 6],
+  ] as const;
+  for (const [topology, available, count] of rows) {
+    const taken = CpuSet.parse(take({ topology, available, count, taken: "" }));
+    t.ok(taken.isSubsetOf(CpuSet.parse(available)), `${count} of ${available}`);
+    t.equal(taken.size, count);
+  }
 });
 
 t.test("distributed: as many CPUs from each NUMA node, the free ones balanced", async (t) => {

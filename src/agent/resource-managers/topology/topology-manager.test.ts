@@ -155,7 +155,7 @@ t.test("options are accepted by stage, and limit the number of nodes", async (t)
   t.throws(() => parse({ nonsense: "1" }), /unknown Topology Manager Policy option: "nonsense"/);
   t.throws(
     () => parse({ "max-allowable-numa-nodes": "16" }, false),
-    /Beta-level Options not enabled, but option "max-allowable-numa-nodes" provided/,
+    /beta-level options not enabled, but option "max-allowable-numa-nodes" provided/,
   );
   t.throws(() => parse({ "max-allowable-numa-nodes": "7" }), /should not be less than 8/);
   t.throws(() => parse({ "max-allowable-numa-nodes": "x" }), /unable to convert policy option to integer/);

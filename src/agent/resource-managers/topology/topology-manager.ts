@@ -24,6 +24,7 @@ export interface TopologyMetrics {
   readonly durationMs: HistogramFamily;
   /** By scope and boundary. */
   readonly aligned: CounterFamily;
+  readonly alignmentFailures: CounterFamily;
 }
 
 export interface TopologyManagerOptions {
@@ -53,6 +54,10 @@ export class TopologyManager implements AffinityStore {
       throw new Error(`unsupported on machines with more than ${nodesMax} NUMA Nodes`);
     }
     this.#options = options;
+    if (options.policy === "none") return;
+    for (const family of [options.metrics.aligned, options.metrics.alignmentFailures]) {
+      for (const scope of ["container", "pod"]) family.with(scope, BOUNDARY).inc(0);
+    }
   }
 
   get policy(): TopologyPolicy {
@@ -92,7 +97,7 @@ export class TopologyManager implements AffinityStore {
     if (policy !== "none" && scope === "pod") {
       const hint = this.#align(this.#providers.map((provider) => provider.getPodTopologyHints(pod)));
       for (const container of containers) await this.#allocateContainer(pod, container, hint);
-      this.#countAligned();
+      this.#countAlignment(this.#options.metrics.aligned);
       return;
     }
     for (const container of containers) {
@@ -101,7 +106,7 @@ export class TopologyManager implements AffinityStore {
           ? undefined
           : this.#align(this.#providers.map((provider) => provider.getTopologyHints(pod, container)));
       await this.#allocateContainer(pod, container, hint);
-      if (policy !== "none") this.#countAligned();
+      if (policy !== "none") this.#countAlignment(this.#options.metrics.aligned);
     }
   }
 
@@ -116,8 +121,9 @@ export class TopologyManager implements AffinityStore {
 
   #align(hints: readonly ResourceHints[]): TopologyHint {
     const { hint, isAdmitted } = this.#merge(hints);
-    if (!isAdmitted) throw new AdmissionError("TopologyAffinityError", AFFINITY_ERROR);
-    return hint;
+    if (isAdmitted) return hint;
+    this.#countAlignment(this.#options.metrics.alignmentFailures);
+    throw new AdmissionError("TopologyAffinityError", AFFINITY_ERROR);
   }
 
   #merge(hints: readonly ResourceHints[]): { readonly hint: TopologyHint; readonly isAdmitted: boolean } {
@@ -133,10 +139,10 @@ export class TopologyManager implements AffinityStore {
     return { hint, isAdmitted: isPreferred };
   }
 
-  #countAligned(): void {
-    const { policy, scope, metrics } = this.#options;
+  #countAlignment(family: CounterFamily): void {
+    const { policy, scope } = this.#options;
     // Only this policy guarantees the alignment.
-    if (policy === "single-numa-node") metrics.aligned.with(scope, BOUNDARY).inc();
+    if (policy === "single-numa-node") family.with(scope, BOUNDARY).inc();
   }
 }
 

@@ -36,8 +36,7 @@ function checkStage(name: string, gates: OptionGates): void {
   const stage = STAGES[name];
   if (stage === undefined) throw new Error(`unknown Topology Manager Policy option: "${name}"`);
   if (stage !== "stable" && !gates[stage]) {
-    const label = stage === "alpha" ? "Alpha" : "Beta";
-    throw new Error(`Topology Manager Policy ${label}-level Options not enabled, but option "${name}" provided`);
+    throw new Error(`topology manager policy ${stage}-level options not enabled, but option "${name}" provided`);
   }
 }
 
