@@ -29,12 +29,29 @@ t.test("validateRules() returns the message of each broken rule", async (t) => {
       { "enforce-node-allocatable": ["svc-reserved"] },
       /svcReservedCgroup .* must be specified when "svc-reserved" contained/,
     ],
-    [{ "cgroups-per-qos": false }, /is not supported unless cgroupsPerQOS \(--cgroups-per-qos\) is set to true/],
+    [{ "cgroups-per-qos": false }, /cgroupsPerQOS \(--cgroups-per-qos\) must be set to true when "pods" contained/],
     [{ "system-cgroups": "/system" }, /systemCgroups .* was specified and cgroupRoot .* was not/],
     [{ runonce: true }, /runOnce and enableServer cannot both be true/],
     [{ "eviction-soft": { "memory.available": "1Gi" } }, /evictionSoft needs a grace period/],
     [{ "tls-cert-file": "/a" }, /must be set together/],
-    [{ "reserved-cpus": "0", "system-reserved-cgroup": "/s" }, /reservedSystemCPUs cannot be used/],
+    [{ "enforce-node-allocatable": ["pods", "pods"] }, /duplicated enforcements "pods" in enforceNodeAllocatable/],
+    [
+      { "reserved-memory": [{ numaNode: 1, limits: { memory: "0" } }] },
+      /reserved memory may not be zero for NUMA node 1 and resource "memory"/,
+    ],
+    [
+      {
+        "reserved-memory": [
+          { numaNode: 0, limits: { memory: "1Gi" } },
+          { numaNode: 0, limits: { memory: "2Gi" } },
+        ],
+      },
+      /the reserved memory has a duplicate value for NUMA node 0 and resource "memory"/,
+    ],
+    [
+      { "reserved-cpus": "0", "system-reserved-cgroup": "/s" },
+      /can't use reservedSystemCPUs \(--reserved-cpus\) with systemReservedCgroup/,
+    ],
   ];
   for (const [changed, message] of cases) t.match(problems(changed), [message], JSON.stringify(changed));
 });
@@ -54,7 +71,7 @@ t.test("validateRules() refuses serialized image pulls together with parallel on
   };
   t.same(of({ maxParallelImagePulls: 1 }, true), []);
   t.same(of({ maxParallelImagePulls: 5 }, false), []);
-  t.match(of({ maxParallelImagePulls: 2 }, true), [/cannot be larger than 1 unless serializeImagePulls/]);
+  t.match(of({ maxParallelImagePulls: 2 }, true), [/cannot be larger than 1 unless SerializeImagePulls/]);
   t.match(of({ maxParallelImagePulls: 0 }, false), [/must be a positive number/]);
 });
 
@@ -68,10 +85,10 @@ t.test("validateRules() reports the source of the field", async (t) => {
 
 t.test("validateRules() checks fields without a flag", async (t) => {
   const of = (settings: object) => validateRules(defaults, toOrigins(settings, () => ({ kind: "default" })) as never);
-  const restart = /^crashLoopBackOff.maxContainerRestartPeriod must be between 1s and 300s$/;
+  const restart = /CrashLoopBackOff.MaxContainerRestartPeriod \(got: [\d.]+ seconds\) must be set between 1s and 300s$/;
   const ids = /^userNamespaces.idsPerPod must be a multiple of 65536/;
   const cases: readonly [object, RegExp | undefined][] = [
-    [{ containerLogMaxWorkers: 0 }, /^containerLogMaxWorkers must be a positive number$/],
+    [{ containerLogMaxWorkers: 0 }, /containerLogMaxWorkers must be greater than or equal to 1$/],
     [{ containerLogMaxWorkers: 3 }, undefined],
     [{ tracing: { samplingRatePerMillion: -1 } }, /^tracing.samplingRatePerMillion: .*must be positive/],
     [{ tracing: { endpoint: "https://a" } }, /^tracing.endpoint: .*unsupported scheme: https/],
@@ -80,6 +97,13 @@ t.test("validateRules() checks fields without a flag", async (t) => {
     [{ crashLoopBackOff: { maxContainerRestartPeriod: "301s" } }, restart],
     [{ crashLoopBackOff: { maxContainerRestartPeriod: "999ms" } }, restart],
     [{ crashLoopBackOff: { maxContainerRestartPeriod: "soon" } }, restart],
+    [{ imageMaximumGCAge: "2m0s" }, /imageMaximumGCAge 2m0s must be greater than imageMinimumGCAge 2m0s/],
+    [{ imageMaximumGCAge: "2m1s" }, undefined],
+    [{ podLogsDir: "logs" }, /pod logs path "logs" must be absolute path/],
+    [{ podLogsDir: "/a/../b" }, /pod logs path "\/a\/..\/b" must be normalized/],
+    [{ podLogsDir: "/\u00e4" }, /must contain ASCII characters only/],
+    [{ enableSystemLogQuery: true, enableSystemLogHandler: false }, /enableSystemLogHandler is required/],
+    [{ registerWithTaints: [{ key: "a", effect: "NoSchedule", timeAdded: "2020-01-01T00:00:00Z" }] }, /TimeAdded/],
     [{ userNamespaces: { idsPerPod: 131_072 } }, undefined],
     [{ userNamespaces: { idsPerPod: 65_537 } }, ids],
     [{ userNamespaces: { idsPerPod: 0 } }, ids],

@@ -1,4 +1,6 @@
 /** Rules between settings of files and flags. */
+import { posix } from "node:path";
+import { parseQuantity } from "../../api/meta/quantity.ts";
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
@@ -20,7 +22,7 @@ interface Rule {
   /** The field that the message is about. */
   readonly steps: Steps;
   readonly isBroken: (flags: AgentFlags, field: (name: string) => unknown) => boolean;
-  readonly message: string | ((field: (name: string) => unknown) => string);
+  readonly message: string | ((field: (name: string) => unknown, flags: AgentFlags) => string);
 }
 
 /** The release whose hidden metrics can be shown. */
@@ -32,31 +34,32 @@ const rules: readonly Rule[] = [
   {
     steps: ["containerLogMaxWorkers"],
     isBroken: (_flags, field) => Number(field("containerLogMaxWorkers") ?? 1) < 1,
-    message: "containerLogMaxWorkers must be a positive number",
+    message: "invalid configuration: containerLogMaxWorkers must be greater than or equal to 1",
   },
   {
     steps: ["containerLogMonitorInterval"],
     isBroken: (_flags, field) => (parseDuration(String(field("containerLogMonitorInterval") ?? "10s")) ?? 0) < 3_000,
-    message: "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s",
+    message:
+      "invalid configuration: containerLogMonitorInterval must be a positive time duration greater than or equal to 3s",
   },
   {
     steps: ["nodeLeaseDurationSeconds"],
     isBroken: (_flags, field) => Number(field("nodeLeaseDurationSeconds") ?? 40) < 1,
-    message: "nodeLeaseDurationSeconds must be greater than 0",
+    message: "invalid configuration: nodeLeaseDurationSeconds must be greater than 0",
   },
   {
     steps: ["iptablesMasqueradeBit"],
     isBroken: (_flags, field) => isOutsideOfMark(field("iptablesMasqueradeBit")),
     message: (field) =>
       `invalid configuration: iptablesMasqueradeBit (--iptables-masquerade-bit) ${field("iptablesMasqueradeBit")} ` +
-      "must be in the range [0, 31]",
+      "must be between 0 and 31, inclusive",
   },
   {
     steps: ["iptablesDropBit"],
     isBroken: (_flags, field) => isOutsideOfMark(field("iptablesDropBit")),
     message: (field) =>
-      `invalid configuration: iptablesDropBit (--iptables-drop-bit) ${field("iptablesDropBit")} must be in the range ` +
-      "[0, 31]",
+      `invalid configuration: iptablesDropBit (--iptables-drop-bit) ${field("iptablesDropBit")} must be between ` +
+      "0 and 31, inclusive",
   },
   {
     steps: ["shutdownGracePeriodCriticalPods"],
@@ -70,8 +73,8 @@ const rules: readonly Rule[] = [
     steps: ["shutdownGracePeriod"],
     isBroken: (_flags, field) => isBelowSecond(field("shutdownGracePeriod")),
     message: (field) =>
-      `invalid configuration: shutdownGracePeriod ${field("shutdownGracePeriod")} must be either zero or otherwise >= ` +
-      "1 sec",
+      `invalid configuration: shutdownGracePeriod ${field("shutdownGracePeriod")} must be either zero or otherwise ` +
+      ">= 1 sec",
   },
   {
     steps: ["shutdownGracePeriodCriticalPods"],
@@ -86,8 +89,8 @@ const rules: readonly Rule[] = [
       isFilled(field("shutdownGracePeriodByPodPriority")) &&
       readMs(field("shutdownGracePeriod")) + readMs(field("shutdownGracePeriodCriticalPods")) > 0,
     message:
-      "invalid configuration: Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same " +
-      "time",
+      "invalid configuration: Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the " +
+      "same time",
   },
   {
     steps: ["showHiddenMetricsForVersion"],
@@ -108,7 +111,14 @@ const rules: readonly Rule[] = [
       const ms = parseDuration(period) ?? 0;
       return ms < 1_000 || ms > 300_000;
     },
-    message: "crashLoopBackOff.maxContainerRestartPeriod must be between 1s and 300s",
+    message: (field) => {
+      const { maxContainerRestartPeriod: period } = (field("crashLoopBackOff") ?? {}) as RestartSettings;
+      const seconds = readMs(period) / 1000;
+      return (
+        `invalid configuration: CrashLoopBackOff.MaxContainerRestartPeriod (got: ${seconds} seconds) must be set ` +
+        "between 1s and 300s"
+      );
+    },
   },
   {
     steps: ["userNamespaces"],
@@ -121,13 +131,15 @@ const rules: readonly Rule[] = [
   {
     steps: ["maxParallelImagePulls"],
     isBroken: (_flags, field) => Number(field("maxParallelImagePulls") ?? 1) < 1,
-    message: "maxParallelImagePulls must be a positive number",
+    message: (field) =>
+      `invalid configuration: maxParallelImagePulls ${field("maxParallelImagePulls")} must be a positive number`,
   },
   {
     steps: ["maxParallelImagePulls"],
     isBroken: (flags, field) => flags["serialize-image-pulls"] && Number(field("maxParallelImagePulls") ?? 1) > 1,
     message:
-      "maxParallelImagePulls cannot be larger than 1 unless serializeImagePulls (--serialize-image-pulls) is set to false",
+      "invalid configuration: maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls " +
+      "(--serialize-image-pulls) is set to false",
   },
   {
     steps: ["preloadedImagesVerificationAllowlist"],
@@ -147,6 +159,43 @@ const rules: readonly Rule[] = [
     steps: ["imageGCLowThresholdPercent"],
     isBroken: (flags) => flags["image-gc-low-threshold"] > flags["image-gc-high-threshold"],
     message: "imageGCLowThresholdPercent must not be above imageGCHighThresholdPercent",
+  },
+  {
+    steps: ["imageMaximumGCAge"],
+    isBroken: (flags, field) => {
+      const maxMs = readMs(field("imageMaximumGCAge"));
+      return maxMs > 0 && maxMs <= flags["minimum-image-ttl-duration"];
+    },
+    message: (field) =>
+      `invalid configuration: imageMaximumGCAge ${field("imageMaximumGCAge")} must be greater than imageMinimumGCAge ` +
+      `${field("imageMinimumGCAge") ?? "2m0s"}`,
+  },
+  {
+    steps: ["registerWithTaints"],
+    isBroken: (_flags, field) => hasTimeAdded(field("registerWithTaints")),
+    message: "invalid configuration: taint.TimeAdded is not nil",
+  },
+  {
+    steps: ["enableSystemLogQuery"],
+    isBroken: (_flags, field) => field("enableSystemLogQuery") === true && field("enableSystemLogHandler") === false,
+    message: "invalid configuration: enableSystemLogHandler is required for enableSystemLogQuery",
+  },
+  {
+    steps: ["podLogsDir"],
+    isBroken: (_flags, field) => findPodLogsProblem(field("podLogsDir")) !== undefined,
+    message: (field) => `invalid configuration: ${findPodLogsProblem(field("podLogsDir"))}`,
+  },
+  {
+    steps: ["reservedMemory"],
+    isBroken: (flags) => findReservedMemoryProblem(flags["reserved-memory"]) !== undefined,
+    message: (_field, flags) => `invalid configuration: ${findReservedMemoryProblem(flags["reserved-memory"])}`,
+  },
+  {
+    steps: ["enforceNodeAllocatable"],
+    isBroken: (flags) => findDuplicate(flags["enforce-node-allocatable"]) !== undefined,
+    message: (_field, flags) =>
+      `invalid configuration: duplicated enforcements "${findDuplicate(flags["enforce-node-allocatable"])}" in ` +
+      "enforceNodeAllocatable (--enforce-node-allocatable)",
   },
   {
     steps: ["enforceNodeAllocatable"],
@@ -189,9 +238,13 @@ const rules: readonly Rule[] = [
   {
     steps: ["cgroupsPerQOS"],
     isBroken: (flags) => !flags["cgroups-per-qos"] && flags["enforce-node-allocatable"].some((name) => name !== "none"),
-    message:
-      "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) is not supported unless " +
-      "cgroupsPerQOS (--cgroups-per-qos) is set to true",
+    message: (_field, flags) => {
+      const name = flags["enforce-node-allocatable"].find((each) => each !== "none");
+      return (
+        `invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "${name}" contained in ` +
+        "enforceNodeAllocatable (--enforce-node-allocatable)"
+      );
+    },
   },
   {
     steps: ["systemCgroups"],
@@ -220,7 +273,9 @@ const rules: readonly Rule[] = [
     steps: ["reservedSystemCPUs"],
     isBroken: (flags) =>
       flags["reserved-cpus"] !== "" && (flags["svc-reserved-cgroup"] !== "" || flags["system-reserved-cgroup"] !== ""),
-    message: "reservedSystemCPUs cannot be used with systemReservedCgroup or svcReservedCgroup",
+    message:
+      "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup " +
+      "(--system-reserved-cgroup) or svcReservedCgroup (--svc-reserved-cgroup)",
   },
 ];
 
@@ -243,7 +298,10 @@ export function validateRules(flags: AgentFlags, origins: Branch, tracing = true
   };
   const broken = rules
     .filter(({ isBroken }) => isBroken(flags, field))
-    .map(({ steps, message }) => `${origin(origins, steps)}${typeof message === "string" ? message : message(field)}`);
+    .map(
+      ({ steps, message }) =>
+        `${origin(origins, steps)}${typeof message === "string" ? message : message(field, flags)}`,
+    );
   const ofTracing = validateTracingField(field("tracing"), tracing);
   return [...broken, ...ofTracing.map((message) => `${origin(origins, ["tracing"])}${message}`)];
 }
@@ -263,6 +321,35 @@ function isFilled(list: unknown): boolean {
 
 function isOutsideOfMark(bit: unknown): boolean {
   return bit !== undefined && (Number(bit) < 0 || Number(bit) >= MARK_BITS);
+}
+
+function hasTimeAdded(taints: unknown): boolean {
+  return Array.isArray(taints) && taints.some((each) => isPlainObject(each) && each.timeAdded !== undefined);
+}
+
+function findPodLogsProblem(directory: unknown): string | undefined {
+  const path = String(directory ?? "/");
+  if (!path.startsWith("/")) return `pod logs path "${path}" must be absolute path`;
+  if (posix.normalize(path) !== path) return `pod logs path "${path}" must be normalized`;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is allowed.
+  return /^[\x00-\x7f]*$/.test(path) ? undefined : `pod logs path "${path}" must contain ASCII characters only`;
+}
+
+function findReservedMemoryProblem(reservations: AgentFlags["reserved-memory"]): string | undefined {
+  const seen = new Set<string>();
+  for (const { numaNode, limits } of reservations) {
+    for (const [resource, quantity] of Object.entries(limits)) {
+      const what = `NUMA node ${numaNode} and resource "${resource}"`;
+      if (parseQuantity(quantity)?.nanos === 0n) return `reserved memory may not be zero for ${what}`;
+      if (seen.has(what)) return `the reserved memory has a duplicate value for ${what}`;
+      seen.add(what);
+    }
+  }
+  return undefined;
+}
+
+function findDuplicate(names: readonly string[]): string | undefined {
+  return names.find((name, index) => names.indexOf(name) < index);
 }
 
 function readSwapBehavior(memorySwap: unknown): string {
