@@ -1,6 +1,6 @@
 /** The audit policy (`--audit-policy-file`): which requests are recorded, and how much of them. */
 import { svcGroup } from "../api/scheme.ts";
-import type { UserInfo } from "../auth/user.ts";
+import { isInGroup, type UserInfo } from "../auth/user.ts";
 
 /** In increasing order. */
 export const LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
@@ -75,7 +75,7 @@ export function createPolicyEvaluator(policy: AuditPolicy): (attributes: AuditAt
 function matches(rule: PolicyRule, attributes: AuditAttributes): boolean {
   const { user, verb } = attributes;
   if (rule.users.length > 0 && (user === undefined || !rule.users.includes(user.name))) return false;
-  if (rule.userGroups.length > 0 && user?.groups.some((group) => rule.userGroups.includes(group)) !== true)
+  if (rule.userGroups.length > 0 && (user === undefined || !rule.userGroups.some((group) => isInGroup(user, group))))
     return false;
   if (rule.verbs.length > 0 && !rule.verbs.includes(verb)) return false;
   if (rule.namespaces.length > 0 || rule.resources.length > 0) return matchesResource(rule, attributes);

@@ -10,6 +10,18 @@ export interface UserInfo {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
+/** More groups are compared by a set. */
+const FEW_GROUPS = 16;
+const groupSets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+/** Whether the user is in the group. A token may have thousands of groups, and policies may name as many. */
+export function isInGroup({ groups }: Pick<UserInfo, "groups">, group: string): boolean {
+  if (groups.length <= FEW_GROUPS) return groups.includes(group);
+  const set = groupSets.get(groups) ?? new Set(groups);
+  groupSets.set(groups, set);
+  return set.has(group);
+}
+
 /** The credentials of a request. */
 export interface Credentials {
   /** The client certificate chain in DER, leaf first, not verified yet; empty if the client sent none. */

@@ -11,13 +11,8 @@ import { membersOf } from "../../schema/members.ts";
 import type { ListSchema, MapSchema, Schema } from "../../schema/schema.ts";
 import { countValues } from "../../schema/value/check-values.ts";
 import { valuesMax } from "../../schema/value/limits.ts";
-import {
-  type Cost,
-  createUnboundToken,
-  HEAP_MIB,
-  type MeasuredServer,
-  startMeasuredServer,
-} from "./measured-server.ts";
+import { createUnboundToken, type MeasuredServer, startMeasuredServer } from "./measured-server.ts";
+import { type Cost, HEAP_MIB } from "./process-meter.ts";
 
 const all = process.env.SVC_ATTACKS === "all";
 /** Values in a body; the server admits a few more. */

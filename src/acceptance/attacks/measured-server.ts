@@ -1,18 +1,12 @@
 /** A server process with a small heap, for measurements of what single requests cost. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
-import { connect } from "node:net";
-import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
+import { join } from "node:path";
 import { freePort } from "../../testing/std/free-port.ts";
 import { LoggedProcess } from "../../testing/std/logged-process.ts";
-import type { Turns } from "../../testing/std/turn-reporter.ts";
 import { until } from "../../testing/std/until.ts";
+import { connectMeter, measuredProgram, type ProcessMeter } from "./process-meter.ts";
 
-/** `SVC_MAIN=dist/svc`, for example: a bundle. */
-const MAIN = resolve(process.env.SVC_MAIN ?? new URL("../../main.ts", import.meta.url).pathname);
-const REPORTER = new URL("../../testing/std/turn-reporter.ts", import.meta.url).href;
-export const HEAP_MIB = 256;
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 /** The start of a response that `Answer.text` has. */
 const TEXT_MAX = 2 ** 20;
@@ -34,23 +28,11 @@ export interface Answer {
   readonly bytes: number;
 }
 
-export interface Cost extends Turns {
-  /** By how much the resident memory exceeded that before, at its peak. */
-  readonly residentMiB: number;
-}
-
-export interface MeasuredServer extends AsyncDisposable {
+export interface MeasuredServer extends Omit<ProcessMeter, "dispose">, AsyncDisposable {
   readonly log: () => string;
-  readonly rssMiB: () => number;
-  /** The largest resident memory since the last call. */
-  readonly peakMiB: () => number;
-  /** CPU time of the thread that runs the event loop. */
-  readonly busyMs: () => number;
   send(sent: SentRequest, token: string, agent?: Agent): Promise<Answer>;
   /** Sends one object as `admin`, and returns the created one. Throws when it is refused. */
   create(path: string, body: object): Promise<CreatedObject>;
-  /** Measures from inside the server what `work` costs; one at a time. */
-  measure<T>(work: () => Promise<T>): Promise<readonly [T, Cost]>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read objects of every kind
@@ -78,11 +60,8 @@ export async function startMeasuredServer(
     "--disable-admission-plugins=ServiceAccount",
     ...moreFlags,
   ];
-  // The young generation of the bundle, whose garbage counts as memory of the request.
-  const semiSpace = ["--min-semi-space-size=4", "--max-semi-space-size=4"];
-  const nodeFlags = [`--max-old-space-size=${HEAP_MIB}`, ...semiSpace, `--import=${REPORTER}`];
   const turns = await freePort();
-  const child = new LoggedProcess([process.execPath, ...nodeFlags, MAIN, "apiserver", ...flags], {
+  const child = new LoggedProcess([...measuredProgram, "apiserver", ...flags], {
     logFile: join(directory, "log"),
     env: { SVC_TURNS: String(turns) },
   });
@@ -94,17 +73,7 @@ export async function startMeasuredServer(
     },
   );
   const shared = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  const memoryMiB = (field: string) =>
-    Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024;
-  const rssMiB = () => memoryMiB("VmRSS");
-  const peakMiB = () => {
-    const peak = memoryMiB("VmHWM");
-    // Sets the peak to the present memory.
-    writeFileSync(`/proc/${child.pid}/clear_refs`, "5");
-    return peak;
-  };
-  const busyMs = () =>
-    Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+  const { dispose: disposeMeter, ...meter } = connectMeter(child.pid ?? 0, turns);
   const send: MeasuredServer["send"] = (
     { line, body, type = "application/json", accept = "application/json", headers = {} },
     token,
@@ -134,26 +103,12 @@ export async function startMeasuredServer(
     if (status !== 201) throw new Error(`${path}: ${status} ${text.slice(0, 300)}`);
     return JSON.parse(text);
   };
-  const reporter = connect(turns, "127.0.0.1");
-  const lines = createInterface({ input: reporter })[Symbol.asyncIterator]();
-  const report = async (command: string): Promise<string> => {
-    reporter.write(`${command}\n`);
-    return (await lines.next()).value ?? "";
-  };
-  const measure: MeasuredServer["measure"] = async (work) => {
-    peakMiB();
-    const before = rssMiB();
-    await report("begin");
-    const result = await work();
-    const measured = JSON.parse(await report("end")) as Turns;
-    return [result, { ...measured, residentMiB: peakMiB() - before }];
-  };
   const dispose = async (): Promise<void> => {
-    reporter.destroy();
+    disposeMeter();
     shared.destroy();
     await child[Symbol.asyncDispose]();
   };
-  return { log: () => child.log, rssMiB, peakMiB, busyMs, send, create, measure, [Symbol.asyncDispose]: dispose };
+  return { ...meter, log: () => child.log, send, create, [Symbol.asyncDispose]: dispose };
 }
 
 /** Creates a service account without permissions in `default`, and returns a token of it. */

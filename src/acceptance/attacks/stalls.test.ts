@@ -7,13 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { until } from "../../testing/std/until.ts";
 import { hostileRequests } from "./hostile-requests.ts";
-import {
-  bindNamespaceAdmin,
-  createUnboundToken,
-  HEAP_MIB,
-  type MeasuredServer,
-  startMeasuredServer,
-} from "./measured-server.ts";
+import { bindNamespaceAdmin, createUnboundToken, type MeasuredServer, startMeasuredServer } from "./measured-server.ts";
+import { HEAP_MIB } from "./process-meter.ts";
 import { validObjects } from "./valid-objects.ts";
 
 const all = process.env.SVC_ATTACKS === "all";

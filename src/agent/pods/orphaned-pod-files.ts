@@ -1,6 +1,7 @@
 /** Removes files of pods that an agent left when it was killed while it terminated them. */
-import { readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { removeTree } from "../../std/fs/remove-tree.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import { removeDanglingLinks } from "./containers/log-links.ts";
 import { type Directories, podsDir } from "./directories.ts";
@@ -50,7 +51,7 @@ export async function removeOrphanedPodFiles({
   for (const name of await listDirectory(directories.podLogsDir)) {
     const uid = podUidOf(name);
     if (uid !== undefined && !isKnown(uid)) {
-      await attempt(() => rm(join(directories.podLogsDir, name), { recursive: true, force: true }));
+      await attempt(() => removeTree(join(directories.podLogsDir, name)));
     }
   }
   const { containerLogsDir, podLogsDir } = directories;

@@ -1,9 +1,10 @@
 /** Sets volumes up before a pod's first container, refreshes them while it runs, tears them down after the last. */
-import { chmod, mkdir, rm } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Volume } from "../../api/core/volume/schema.ts";
 import { fileErrorText } from "../../std/fs/file-error.ts";
+import { removeTree } from "../../std/fs/remove-tree.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
@@ -232,7 +233,7 @@ export class VolumeManager {
     // Mounts that are left were made by other programs.
     const [left] = await mounter.listMountPoints(directory);
     if (left !== undefined) throw new Error(`Cannot remove ${directory}: ${left} is still mounted`);
-    await rm(directory, { recursive: true, force: true });
+    await removeTree(directory);
     this.#options.tokens.forget(uid);
     this.#paths.delete(uid);
     this.#refreshedAt.delete(uid);

@@ -7,7 +7,7 @@ import type {
   Subject,
 } from "../../api/flowcontrol/flow-schema/schema.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
-import type { UserInfo } from "../../auth/user.ts";
+import { isInGroup, type UserInfo } from "../../auth/user.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 
 export type RequestMatcher = (info: RequestInfo, user: UserInfo) => boolean;
@@ -49,7 +49,7 @@ function compileSubject({ kind, user, group, serviceAccount }: Subject): UserMat
     return user.name === ALL ? always : ({ name }) => name === user.name;
   }
   if (kind === "Group" && group !== undefined) {
-    return group.name === ALL ? always : ({ groups }) => groups.includes(group.name);
+    return group.name === ALL ? always : (candidate) => isInGroup(candidate, group.name);
   }
   if (kind === "ServiceAccount" && serviceAccount !== undefined) {
     const prefix = `system:serviceaccount:${serviceAccount.namespace}:`;

@@ -33,6 +33,8 @@ export interface KilledAgentOptions {
   /** The command line of svc before `agent`. */
   readonly program: readonly string[];
   readonly flags: readonly string[];
+  /** Added to the environment of the agent. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Calls that change nothing, and those that every start makes. */
@@ -114,6 +116,10 @@ export class KilledAgent implements AsyncDisposable {
     return this.#process?.isRunning === true;
   }
 
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
   get log(): string {
     return this.#process?.log ?? "";
   }
@@ -160,7 +166,7 @@ export class KilledAgent implements AsyncDisposable {
 
   /** Resolves when the agent has registered the node, or was killed. */
   async start(): Promise<void> {
-    const { directory, program, flags } = this.#options;
+    const { directory, program, flags, env = {} } = this.#options;
     this.#process = new LoggedProcess(
       [
         ...program,
@@ -172,7 +178,7 @@ export class KilledAgent implements AsyncDisposable {
         `--svcconfig=${directory}/svcconfig`,
         ...flags,
       ],
-      { logFile: join(directory, "agent.log") },
+      { logFile: join(directory, "agent.log"), env },
     );
   }
 
@@ -196,9 +202,9 @@ export class KilledAgent implements AsyncDisposable {
     await until(() => `${what}; the log:\n${this.log.slice(-4_000)}`, check, { timeoutMs: TIMEOUT_MS });
   }
 
-  createPod(name: string, spec: Partial<PodSpec> = {}): Pod {
+  createPod(name: string, spec: Partial<PodSpec> = {}, more: Pod["metadata"] = {}): Pod {
     const containers = [{ name, image: "busybox:1", imagePullPolicy: "IfNotPresent" as const }];
-    const metadata = { name, namespace: "default" };
+    const metadata = { ...more, name, namespace: "default" };
     const pod = mountAll({
       kind: "Pod",
       metadata,

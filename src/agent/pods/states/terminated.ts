@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { removeTree } from "../../../std/fs/remove-tree.ts";
 import { podLogDir } from "../directories.ts";
 import type { PodContext } from "../pod-context.ts";
 import { isDeleted, podUid } from "../pod-fields.ts";
@@ -53,7 +53,7 @@ async function removeRecords(pod: PodContext): Promise<void> {
   }
   await services.cgroups.remove(podUid(pod.pod));
   await services.userNamespaces?.release(podUid(pod.pod));
-  await rm(podLogDir(services.settings.directories, pod.pod), { recursive: true, force: true });
+  await removeTree(podLogDir(services.settings.directories, pod.pod));
   // The sandbox comes last: as long as the runtime lists it, an agent that restarts in between removes the rest.
   for (const sandbox of pod.observation.sandboxes) {
     await services.runtime.removePodSandbox({ podSandboxId: sandbox.id }, signal);

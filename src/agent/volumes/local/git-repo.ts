@@ -1,8 +1,9 @@
 /** gitRepo volumes: a clone in a directory of the pod. Deprecated, and off by default, since git runs on the node. */
 import { type ExecFileException, execFile } from "node:child_process";
-import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import type { GitRepoVolumeSource } from "../../../api/core/volume/schema.ts";
+import { removeTree } from "../../../std/fs/remove-tree.ts";
 
 export const GIT_REPO_DISABLED =
   "git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate " +
@@ -32,7 +33,7 @@ export async function cloneRepository(
   checkArguments({ repository, revision, directory: target });
   if ((await stat(marker).catch(() => undefined)) !== undefined) return;
   // A clone that was interrupted would be in the way.
-  for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true, force: true });
+  for (const name of await readdir(directory)) await removeTree(join(directory, name));
   await git(["clone", "--", repository, ...(target === "" ? [] : [target])], directory, signal);
   if (revision !== "") {
     const clone = await findClone(directory, target);

@@ -2,8 +2,9 @@
  * The directories of provisioned volumes: one for each persistent volume, below one root. The local path provisioner
  * requests and removes them through the agent's server.
  */
-import { chmod, lstat, mkdir, rename, rm } from "node:fs/promises";
+import { chmod, lstat, mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { removeTree } from "../../../std/fs/remove-tree.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import type { ProjectQuotas } from "./project-quotas.ts";
 
@@ -60,7 +61,7 @@ export class ProvisionedVolumes {
       await rename(path, removed);
     }
     // Symbolic links in it are removed, not followed.
-    await rm(removed, { recursive: true, force: true });
+    await removeTree(removed);
   }
 
   #pathOf(name: string): string {

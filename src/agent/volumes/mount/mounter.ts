@@ -47,8 +47,11 @@ export const systemMounter: Mounter = {
     // The kernel's table has real paths, without symbolic links.
     const real = await realpath(path).catch(() => path);
     const table = await readFile("/proc/self/mountinfo", "utf8");
+    // Pods may have tens of thousands of mounts.
+    const escaped = escapeOctal(real);
     const points = table
       .split("\n")
+      .filter((line) => line.includes(escaped))
       .map((line) => unescapeOctal(line.split(" ")[4] ?? ""))
       .filter((point) => point === real || point.startsWith(`${real}/`))
       .map((point) => path + point.slice(real.length));
@@ -59,4 +62,8 @@ export const systemMounter: Mounter = {
 /** The kernel writes space, tab, newline and backslash as octal. */
 export function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+function escapeOctal(text: string): string {
+  return text.replace(/[ \t\n\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`);
 }

@@ -1,6 +1,6 @@
 /** Applies `fsGroup` to volumes. */
 import { constants } from "node:fs";
-import { chmod, chown, lchown, lstat, open, readdir } from "node:fs/promises";
+import { chmod, chown, lchown, lstat, open, opendir, readdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
@@ -13,6 +13,8 @@ const DIRECTORY = 0o2110;
 const OPEN_PATH = 0o10000000 | constants.O_NOFOLLOW;
 /** Each level keeps a file descriptor open. */
 const DEPTH_MAX = 500;
+/** A pod may have created a million files: a directory of this size has at most about 50,000, which are read at once. */
+const LARGE_DIRECTORY_BYTES = 2 ** 20;
 
 const SLOW_MS = 30_000;
 const PROGRESS_MS = 60_000;
@@ -64,7 +66,10 @@ async function applyToEntry(path: string, { rights, count, depth }: Walk): Promi
   await chown(held, -1, rights.group);
   await chmod(held, (stats.mode & 0o7777) | modeBits(rights, stats.isDirectory()));
   if (!stats.isDirectory()) return;
-  for (const name of await readdir(held)) await applyToEntry(`${held}/${name}`, { rights, count, depth: depth + 1 });
+  const next = { rights, count, depth: depth + 1 };
+  if (stats.size > LARGE_DIRECTORY_BYTES) {
+    for await (const { name } of await opendir(held)) await applyToEntry(`${held}/${name}`, next);
+  } else for (const name of await readdir(held)) await applyToEntry(`${held}/${name}`, next);
 }
 
 /** `applyFsGroup` for volumes that may be large: records events while the pod waits. */

@@ -21,6 +21,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { removeTree } from "../../../std/fs/remove-tree.ts";
 
 const TIMESTAMPED = /^\.\.\d{4}_/;
 
@@ -55,7 +56,7 @@ export async function writeAtomically(
     await writeFiles(directory, payload);
     await finish();
   } catch (error) {
-    await rm(directory, { recursive: true, force: true });
+    await removeTree(directory);
     throw error;
   }
   await rm(join(target, "..data_tmp"), { force: true });
@@ -64,7 +65,7 @@ export async function writeAtomically(
   await linkNames(target, new Set([...payload.keys()].map((path) => path.split("/")[0] ?? path)));
   // Removes the previous directory, and those of interrupted writes.
   for (const other of await readdir(target)) {
-    if (TIMESTAMPED.test(other) && other !== name) await rm(join(target, other), { recursive: true, force: true });
+    if (TIMESTAMPED.test(other) && other !== name) await removeTree(join(target, other));
   }
   return { changed: true };
 }
@@ -72,9 +73,11 @@ export async function writeAtomically(
 async function writeFiles(directory: string, payload: ReadonlyMap<string, FileContent>): Promise<void> {
   await mkdir(directory);
   await chmod(directory, 0o755);
+  let parent = directory;
   for (const [path, { data, mode, owner }] of payload) {
     const file = join(directory, path);
-    await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+    if (dirname(file) !== parent) await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+    parent = dirname(file);
     await writeFile(file, data, { mode: 0o600 });
     if (owner !== undefined) await chown(file, owner, -1);
     // writeFile applies the process's umask, chmod does not.
@@ -88,7 +91,7 @@ async function linkNames(target: string, wanted: ReadonlySet<string>): Promise<v
     if (!present.has(name)) await symlink(join("..data", name), join(target, name));
   }
   for (const name of present) {
-    if (!wanted.has(name)) await rm(join(target, name), { recursive: true, force: true });
+    if (!wanted.has(name)) await removeTree(join(target, name));
   }
 }
 

@@ -3,10 +3,12 @@ import { getCACertificates } from "node:tls";
 import { readAll } from "../../../client/response.ts";
 import { externalTransport } from "../../../client/transport/external-transport.ts";
 import { makeRequest } from "../../../http/request.ts";
+import { parseJson } from "../../../schema/json/parse.ts";
+import { valuesMax } from "../../../schema/value/limits.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 
-/** The maximum size of a response: far more than the keys of any issuer. */
-const BYTES_MAX = 4 * 1024 * 1024;
+/** The maximum size of a response: far more than the keys of any issuer, or the groups of any user. */
+const BYTES_MAX = 1024 * 1024;
 
 export interface FetchOptions {
   /** PEM of the authorities to trust; the host's when undefined. */
@@ -25,12 +27,14 @@ export interface Fetcher {
 
 export function fetcher(options: FetchOptions): Fetcher {
   return {
-    fetchText: (url, bearer) =>
-      get(url, options, { accept: "*/*", ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }) }),
+    async fetchText(url, bearer) {
+      const authorization = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+      return (await get(url, options, { accept: "*/*", ...authorization })).toString();
+    },
     async fetchJson(url) {
-      const text = await get(url, options, { accept: "application/json" });
+      const bytes = await get(url, options, { accept: "application/json" });
       try {
-        return JSON.parse(text);
+        return parseJson(bytes, valuesMax).value;
       } catch (cause) {
         throw new Error(`Cannot get ${url}: ${(cause as Error).message}`, { cause });
       }
@@ -42,7 +46,7 @@ async function get(
   url: string,
   { ca, timeoutMs, clock }: FetchOptions,
   headers: Readonly<Record<string, string>>,
-): Promise<string> {
+): Promise<Buffer> {
   const parsed = URL.parse(url);
   if (parsed === null) throw new Error(`Cannot get ${JSON.stringify(url)}: it is not a URL`);
   const { origin, pathname, search } = parsed;
@@ -53,9 +57,9 @@ async function get(
     const { status, body } = await transport(
       makeRequest({ path: pathname, query: search.slice(1), headers, signal: stop.signal }),
     );
-    const text = (await readAll(body, BYTES_MAX)).toString();
+    const bytes = await readAll(body, BYTES_MAX);
     if (status !== 200) throw new Error(`the server responded with ${status}`);
-    return text;
+    return bytes;
   } catch (cause) {
     throw new Error(`Cannot get ${url}: ${(cause as Error).message}`, { cause });
   } finally {

@@ -1,7 +1,7 @@
 /** `--authorization-mode=ABAC`: allows requests that match one of the policies in the file. */
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../api/scheme.ts";
-import type { Attributes, Authorizer, UserInfo } from "../../user.ts";
+import { type Attributes, type Authorizer, isInGroup, type UserInfo } from "../../user.ts";
 import type { AbacPolicy } from "./policy-file.ts";
 
 const READ_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
@@ -28,9 +28,9 @@ function matchesRequest(policy: AbacPolicy, attributes: Attributes): boolean {
 }
 
 /** A policy must name a user or a group; if it names both, both must match. */
-function appliesToUser({ user, group }: AbacPolicy, { name, groups }: UserInfo): boolean {
+function appliesToUser({ user, group }: AbacPolicy, candidate: UserInfo): boolean {
   if (user === "" && group === "") return false;
-  return (user === "" || user === name) && (group === "" || groups.includes(group));
+  return (user === "" || user === candidate.name) && (group === "" || isInGroup(candidate, group));
 }
 
 /** A policy for a resource includes its subresources. */
