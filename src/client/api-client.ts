@@ -12,6 +12,7 @@ import { encodeJson } from "../schema/json/encode.ts";
 import { stringifyExact } from "../schema/json/exact-numbers.ts";
 import { encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { encodeEnvelope } from "../schema/protobuf/envelope.ts";
+import { LARGE_BYTES, TimeSlice } from "../std/async/time-slice.ts";
 import type {
   Client,
   ClientWatchEvent,
@@ -289,7 +290,14 @@ class ApiClient implements Client {
     const response = await this.#send(call);
     const values = readValues(response.body);
     if (values === undefined) {
-      for await (const event of readEvents(response)) yield toWatchEvent(event, (value) => decodeObject(kind, value));
+      const slice = new TimeSlice();
+      for await (const { event, bytes } of readEvents(response)) {
+        // To parse a large object, to decode it and to handle it are steps with turns of their own.
+        if (bytes > LARGE_BYTES) await slice.end();
+        const decoded = toWatchEvent(event, (value) => decodeObject(kind, value));
+        if (bytes > LARGE_BYTES) await slice.end();
+        yield decoded;
+      }
       return;
     }
     const own = localObjectReader(kind);
@@ -505,13 +513,20 @@ interface RawEvent {
   readonly object?: unknown;
 }
 
-async function* readEvents(response: HttpResponse): AsyncGenerator<RawEvent> {
+interface ReceivedEvent {
+  readonly event: RawEvent;
+  /** Approximately. */
+  readonly bytes: number;
+}
+
+async function* readEvents(response: HttpResponse): AsyncGenerator<ReceivedEvent> {
   const body = toAsyncIterable(response.body);
   if (!hasMediaType(response, "application/cbor-seq")) {
-    for await (const line of readLines(body)) yield parseEvent(() => JSON.parse(line));
+    for await (const line of readLines(body)) yield { event: parseEvent(() => JSON.parse(line)), bytes: line.length };
     return;
   }
-  for await (const item of readCborSequence(body)) yield parseEvent(() => decodeCbor(item));
+  for await (const item of readCborSequence(body))
+    yield { event: parseEvent(() => decodeCbor(item)), bytes: item.length };
 }
 
 function parseEvent(parse: () => unknown): RawEvent {

@@ -7,6 +7,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import { KEY_BYTES, seal, unseal } from "./seal.ts";
@@ -105,7 +106,9 @@ export class Checkpoint implements AsyncDisposable {
   }
 
   async #writeAll(): Promise<void> {
+    const slice = new TimeSlice();
     for (const [key, pending] of [...this.#pending]) {
+      if (slice.isOver) await slice.end();
       const text = pending && canonicalJson(pending.value);
       try {
         if (text === undefined) await rm(this.#path(toFileName(key)), { force: true });

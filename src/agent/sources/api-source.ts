@@ -4,6 +4,7 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -22,14 +23,25 @@ export interface ApiSourceOptions {
   readonly signal: AbortSignal;
 }
 
+type Annotations = Readonly<Record<string, string>>;
+
+interface KnownPod {
+  /** When it was first listed, RFC 3339. */
+  readonly firstSeen: string;
+  /** Of the API server. */
+  readonly annotations: Annotations | undefined;
+  /** With those of the source. */
+  readonly shown: Annotations;
+}
+
 export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
   const { client, clock, random, log, signal } = options;
   const query = { fieldSelector: `spec.nodeName=${options.nodeName}` };
   const informer = startInformer({ client, kind: podKind, query, clock, random, log }, signal);
-  /** When each pod was first listed, RFC 3339, by uid; bounded by the pods of the node. */
-  const firstSeen = new Map<string, string>();
+  /** By uid; bounded by the pods of the node. */
+  const known = new Map<string, KnownPod>();
   const onDelete = (pod: Pod): void => {
-    firstSeen.delete(podUid(pod));
+    known.delete(podUid(pod));
     options.onDelete(pod);
   };
   informer.subscribe({
@@ -37,9 +49,14 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
       // The pod was deleted and recreated under the same name while the watch was interrupted.
       if (previous !== undefined && podUid(previous) !== podUid(pod)) onDelete(previous);
       if (isMirror(pod)) return options.onPut(pod);
-      const seen = firstSeen.get(podUid(pod)) ?? new Date(clock.now()).toISOString();
-      firstSeen.set(podUid(pod), seen);
-      options.onPut(annotateSource(pod, seen));
+      const before = known.get(podUid(pod));
+      const { annotations } = pod.metadata ?? {};
+      const firstSeen = before?.firstSeen ?? new Date(clock.now()).toISOString();
+      // A copy of thousands of annotations takes many milliseconds, and each later comparison with those before too.
+      const isUnchanged = before !== undefined && deepEqual(before.annotations, annotations);
+      const shown = isUnchanged ? before.shown : annotateSource(annotations, firstSeen);
+      known.set(podUid(pod), { firstSeen, annotations, shown });
+      options.onPut({ ...pod, metadata: { ...pod.metadata, annotations: shown } });
     },
     delete: onDelete,
   });
@@ -50,8 +67,6 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
  * Sets the annotations that the downward API of Kubernetes shows. Static pods have more permissions: a pod of the API
  * server must not pass as one.
  */
-function annotateSource(pod: Pod, seen: string): Pod {
-  const { annotations } = pod.metadata ?? {};
-  const added = { [seenAnnotation]: seen, [sourceAnnotation]: "api" };
-  return { ...pod, metadata: { ...pod.metadata, annotations: { ...annotations, ...added } } };
+function annotateSource(annotations: Annotations | undefined, firstSeen: string): Annotations {
+  return { ...annotations, [seenAnnotation]: firstSeen, [sourceAnnotation]: "api" };
 }

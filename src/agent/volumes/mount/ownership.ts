@@ -13,7 +13,7 @@ const DIRECTORY = 0o2110;
 const OPEN_PATH = 0o10000000 | constants.O_NOFOLLOW;
 /** Each level keeps a file descriptor open. */
 const DEPTH_MAX = 500;
-/** A pod may have created a million files: a directory of this size has at most about 50,000, which are read at once. */
+/** A pod may have created a million files; a directory of this size has about 50,000, which are read at once. */
 const LARGE_DIRECTORY_BYTES = 2 ** 20;
 
 const SLOW_MS = 30_000;
