@@ -15,14 +15,15 @@ import { hostilePods } from "./hostile-pods.ts";
 import { connectMeter, measuredProgram } from "./process-meter.ts";
 
 const all = process.env.SVC_ATTACKS === "all";
-const only = process.env.SVC_ATTACK;
+/** `SVC_ATTACK=annotations`: those whose names contain it. */
+const only = process.env.SVC_ATTACK?.split(",");
 const MS_MAX = 500;
 const MIB_MAX = 150;
 /** For what the agent does once the pod runs: its status, and that of its volumes. */
 const AFTER_MS = 2_000;
-const START_MS_MAX = 120_000;
+const START_MS_MAX = 300_000;
 
-t.setTimeout(600_000);
+t.setTimeout(3_600_000);
 
 t.test("no pod stops an agent with a small heap", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "svc-attack-"));
@@ -43,7 +44,7 @@ t.test("no pod stops an agent with a small heap", async (t) => {
   t.teardown(() => meter.dispose());
   const rows: string[] = [];
   for (const [index, { what, objects = {}, spec, metadata }] of hostilePods().entries()) {
-    if (only === undefined ? !all && index % 3 !== 0 : !what.includes(only)) continue;
+    if (only === undefined ? !all && index % 3 !== 0 : !only.some((text) => what.includes(text))) continue;
     for (const [path, object] of Object.entries(objects)) agent.api.put(path, object);
     const name = `pod${index}`;
     const [, cost] = await meter.measure(async () => {
@@ -57,16 +58,22 @@ t.test("no pod stops an agent with a small heap", async (t) => {
     });
     const [, end] = await meter.measure(async () => {
       agent.deletePod(name);
-      await agent.until(`the end of ${name}`, () => !agent.exists(name));
+      await until(
+        () => `the end of ${name}; the log:\n${agent.log.slice(-4000)}`,
+        () => !agent.exists(name) || !agent.isRunning,
+        { timeoutMs: START_MS_MAX },
+      );
     });
     const ms = Math.max(cost.ms, end.ms);
-    rows.push(
-      `| ${what} | ${Math.round(cost.ms)} | ${Math.round(end.ms)} | ${Math.round(cost.heapMiB)} | ${Math.round(cost.residentMiB)} | ${Math.round(meter.rssMiB())} |`,
-    );
-    console.error(rows.at(-1));
+    const figures = [cost.ms, end.ms, cost.heapMiB, cost.residentMiB].map(Math.round);
+    rows.push(`| ${what} | ${figures.join(" | ")} |`);
+    if (only !== undefined) console.error(rows.at(-1));
+    t.ok(agent.isRunning, `${what}: the agent runs`);
     t.ok(ms < MS_MAX, `${what}: ${Math.round(ms)} ms`);
     t.ok(cost.heapMiB < MIB_MAX, `${what}: ${Math.round(cost.heapMiB)} MiB`);
   }
-  if (all)
-    console.error(`| pod | longest turn, ms | heap, MiB | resident, MiB |\n|---|---|---|---|\n${rows.join("\n")}`);
+  if (!all) return;
+  const head =
+    "| pod | start: longest turn, ms | end: longest turn, ms | heap, MiB | resident, MiB |\n|---|---|---|---|---|";
+  console.error(`${head}\n${rows.join("\n")}`);
 });

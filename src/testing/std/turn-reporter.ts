@@ -15,6 +15,9 @@ export interface Turns {
   readonly heapMiB: number;
 }
 
+/** Of memory. */
+const SAMPLE_MS = 2;
+
 function memoryMiB(): number {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return (used_heap_size + external_memory) / 2 ** 20;
@@ -24,22 +27,21 @@ function listen(port: number): void {
   let meter: TurnMeter | undefined;
   let first = 0;
   let most = 0;
-  let sampling: NodeJS.Immediate | undefined;
+  let sampling: NodeJS.Timeout | undefined;
   const sample = (): void => {
     most = Math.max(most, memoryMiB());
-    sampling = setImmediate(sample);
   };
   const answer = (command: string): string => {
     if (command === "begin") {
       meter ??= new TurnMeter();
       first = memoryMiB();
       most = first;
-      sampling ??= setImmediate(sample);
+      sampling ??= setInterval(sample, SAMPLE_MS);
       meter.take();
       return "";
     }
     const turns: Turns = { ms: meter?.take() ?? 0, heapMiB: Math.max(most, memoryMiB()) - first };
-    clearImmediate(sampling);
+    clearInterval(sampling);
     meter?.[Symbol.dispose]();
     [meter, sampling] = [undefined, undefined];
     return JSON.stringify(turns);
