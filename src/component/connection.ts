@@ -5,7 +5,7 @@ import type { Transport } from "../client/client.ts";
 import { kubeconfigTransport } from "../client/kubeconfig/kubeconfig-transport.ts";
 import { loadWebhookKubeconfig, type WebhookKubeconfig } from "../client/kubeconfig/webhook-kubeconfig.ts";
 import { createRateLimitedTransport } from "../client/transport/rate-limited-transport.ts";
-import { createClientMetrics } from "../http/client-metrics.ts";
+import { createClientMetrics, createRateLimitObserver } from "../http/client-metrics.ts";
 import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
 
@@ -47,13 +47,14 @@ export async function openConnection(
   const url = new URL(access.server);
   const prefix = url.pathname.replace(/\/$/, "");
   const measure = createClientMetrics(metrics, () => url.host, clock);
+  const onDelay = createRateLimitObserver(metrics, () => url.host);
   const opened = new AsyncDisposableStack();
   const open = (as: WebhookKubeconfig): Transport => {
     const measured = measure(opened.use(kubeconfigTransport(as, { clock, userAgent })));
     return prefix === "" ? measured : (request) => measured({ ...request, path: `${prefix}${request.path}` });
   };
   const limit = (transport: Transport): Transport =>
-    qps > 0 ? createRateLimitedTransport({ transport, clock, qps, burst, signal }) : transport;
+    qps > 0 ? createRateLimitedTransport({ transport, clock, qps, burst, signal, onDelay }) : transport;
   const unlimited = open(access);
   let anonymous: Transport | undefined;
   return {

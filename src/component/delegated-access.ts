@@ -9,7 +9,7 @@ import { bearerAuthenticator } from "../auth/authn/token/bearer-token.ts";
 import { cacheTokens } from "../auth/authn/token/token-cache.ts";
 import { tokenWebhookAuthenticator } from "../auth/authn/token/token-webhook.ts";
 import { unionAuthenticator } from "../auth/authn/union.ts";
-import { x509Authenticator } from "../auth/authn/x509/x509.ts";
+import { type X509Authenticator, x509Authenticator } from "../auth/authn/x509/x509.ts";
 import { webhookAuthorizer } from "../auth/authz/webhook/webhook.ts";
 import type { Authenticator, Authorizer } from "../auth/user.ts";
 import { RetryableError } from "../auth/webhook/retry.ts";
@@ -17,8 +17,12 @@ import type { Client } from "../client/client.ts";
 import type { Filter, HttpRequest } from "../http/message.ts";
 import { textResponse } from "../http/respond.ts";
 import { systemRandom } from "../std/crypto/random.ts";
+import { watchFiles } from "../std/fs/watch-files.ts";
 import type { Logger } from "../std/log/logger.ts";
+import type { MetricRegistry } from "../std/metrics/metrics.ts";
 import type { Clock } from "../std/time/clock.ts";
+import { measureAuthenticator, measureAuthorizer } from "./auth-metrics.ts";
+import type { ClientCa } from "./serving.ts";
 
 /** The API server checks audiences: tokens that it accepts are accepted here. */
 const AUDIENCES = ["component"];
@@ -35,37 +39,81 @@ export interface DelegatedAccessOptions {
   readonly deniedMs: number;
   /** Paths that everyone may read; `*` at the end stands for any rest. */
   readonly allowedPaths: readonly string[];
+  readonly metrics: MetricRegistry;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-export interface DelegatedAccess {
+export interface DelegatedAccess extends Disposable {
   /** Answers 401 and 403. */
   readonly filter: Filter;
-  /** PEM of the CA of client certificates. */
-  readonly clientCa: string | undefined;
+  /** The CA of client certificates; undefined: none are accepted. */
+  readonly clientCa: ClientCa | undefined;
 }
 
 /** Rejects when the CA file cannot be read. */
 export async function createDelegatedAccess(options: DelegatedAccessOptions): Promise<DelegatedAccess> {
-  const { clientCaFile, allowedPaths, clock } = options;
-  const clientCa = clientCaFile === "" ? undefined : await readFile(clientCaFile, "utf8");
-  const x509 = clientCa === undefined ? [] : [x509Authenticator({ caPem: clientCa, clock }).authenticate];
-  const authenticate = unionAuthenticator([...x509, ...tokenAuthenticators(options)], anonymousAuthenticator());
-  const authorizer = createAuthorizer(options);
+  const { allowedPaths, clock, metrics } = options;
+  const clients = await openClientCa(options);
+  const x509 = clients === undefined ? [] : [clients.x509.authenticate];
+  const authenticate = measureAuthenticator(
+    unionAuthenticator([...x509, ...tokenAuthenticators(options)], anonymousAuthenticator()),
+    metrics,
+    clock,
+  );
+  const delegated = createAuthorizer(options);
+  const authorizer = measureAuthorizer(allowPaths(allowedPaths, delegated), metrics, clock);
   const filter: Filter = (next) => async (request) => {
-    const refused = await checkAccess(request, authenticate, authorizer, allowedPaths);
+    const refused = await checkAccess(request, authenticate, authorizer);
     return refused ?? (await next(request));
   };
-  return { filter, clientCa };
+  return { filter, clientCa: clients, [Symbol.dispose]: () => clients?.[Symbol.dispose]() };
 }
 
-async function checkAccess(
-  request: HttpRequest,
-  authenticate: Authenticator,
-  authorizer: Authorizer | undefined,
-  allowedPaths: readonly string[],
-) {
+type FollowedClientCa = ClientCa & Disposable & { readonly x509: X509Authenticator };
+
+/** Rejects when the file cannot be read. Later a file without certificates changes nothing. */
+async function openClientCa({
+  clientCaFile,
+  clock,
+  log,
+}: DelegatedAccessOptions): Promise<FollowedClientCa | undefined> {
+  if (clientCaFile === "") return undefined;
+  let caPem = await readFile(clientCaFile, "utf8");
+  const x509 = x509Authenticator({ caPem, clock });
+  const listeners: (() => void)[] = [];
+  const reload = async (): Promise<void> => {
+    try {
+      const next = await readFile(clientCaFile, "utf8");
+      if (next === caPem) return;
+      x509.setAuthorities(next);
+      caPem = next;
+      for (const listener of listeners) listener();
+      log.info("Reloaded the CA of client certificates", { file: clientCaFile });
+    } catch (error) {
+      log.error("Cannot reload the CA of client certificates; the previous one stays in use", error);
+    }
+  };
+  const watch = watchFiles([clientCaFile], clock, () => void reload());
+  return {
+    x509,
+    current: () => caPem,
+    onChange: (listener) => void listeners.push(listener),
+    [Symbol.dispose]: () => watch[Symbol.dispose](),
+  };
+}
+
+/** The paths that everyone may read; what else, the other authorizer decides. */
+function allowPaths(patterns: readonly string[], next: Authorizer | undefined): Authorizer {
+  return {
+    authorize: (attributes) =>
+      patterns.some((pattern) => matchesPath(pattern, attributes.path))
+        ? { decision: "allow", reason: "" }
+        : (next?.authorize(attributes) ?? { decision: "no-opinion", reason: "" }),
+  };
+}
+
+async function checkAccess(request: HttpRequest, authenticate: Authenticator, authorizer: Authorizer) {
   const { method, path, headers, peer } = request;
   try {
     const user = await authenticate({
@@ -75,12 +123,11 @@ async function checkAccess(
       path,
     });
     if (user === undefined) return textResponse(401, "Unauthorized");
-    if (allowedPaths.some((pattern) => matchesPath(pattern, path))) return undefined;
     const none = { namespace: "", apiGroup: "", apiVersion: "", resource: "", subresource: "", name: "" };
     const verb = method.toLowerCase();
-    const authorization = await authorizer?.authorize({ user, verb, isResourceRequest: false, ...none, path });
-    if (authorization?.decision === "allow") return undefined;
-    if (authorization?.error !== undefined) return textResponse(500, "Internal Server Error: authorization failed\n");
+    const authorization = await authorizer.authorize({ user, verb, isResourceRequest: false, ...none, path });
+    if (authorization.decision === "allow") return undefined;
+    if (authorization.error !== undefined) return textResponse(500, "Internal Server Error: authorization failed\n");
     return textResponse(
       403,
       `Forbidden: User ${JSON.stringify(user.name)} cannot ${verb} path ${JSON.stringify(path)}\n`,

@@ -3,11 +3,12 @@ import { flag, section } from "../flags/flag.ts";
 import { duration } from "../flags/types/duration.ts";
 import { strings } from "../flags/types/list.ts";
 import { vmodule } from "../flags/types/logging.ts";
+import { metricLabels } from "../flags/types/metric-labels.ts";
 import { ipOrNone } from "../flags/types/network.ts";
-import { float, int32, level, port } from "../flags/types/number.ts";
+import { float, int, int32, level, port } from "../flags/types/number.ts";
 import { bytes } from "../flags/types/quantity.ts";
-import { bool, directory, file, oneOf, text, version } from "../flags/types/text.ts";
-import { suites, tlsVersion } from "../flags/types/tls.ts";
+import { bool, directory, file, minorVersion, oneOf, text, version } from "../flags/types/text.ts";
+import { sniCertificates, suites, tlsVersion } from "../flags/types/tls.ts";
 
 const REQUEST_HEADER = "clients are authenticated by their own certificates and tokens only";
 
@@ -46,6 +47,11 @@ export function servingFlags(securePort: number) {
       requires: ["tls-private-key-file"],
     }),
     "tls-private-key-file": flag(file, "", "Key of that certificate.", { requires: ["tls-cert-file"] }),
+    "tls-sni-cert-key": flag(
+      sniCertificates,
+      [],
+      "Certificate and key for other host names; repeatable. Without names those of the certificate count.",
+    ),
     "tls-cipher-suites": flag(suites("strings"), [], "Cipher suites the server offers, comma-separated."),
     "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts."),
     "client-ca-file": flag(file, "", "CA of the certificates of clients; without it none are accepted."),
@@ -96,10 +102,35 @@ export function servingFlags(securePort: number) {
     "requestheader-uid-headers": requestHeader("Headers with the UID of the user."),
     "requestheader-group-headers": requestHeader("Headers with groups of the user."),
     "requestheader-extra-headers-prefix": requestHeader("Prefixes of headers with other attributes of the user."),
+    "disable-http2-serving": flag(bool, false, "Disable HTTP/2."),
+    "http2-max-streams-per-connection": flag(
+      int({ min: 0 }),
+      0,
+      "Requests at once on a connection that clients are offered; 0 means 100.",
+    ),
+    "permit-address-sharing": flag(bool, false, "Bind with SO_REUSEADDR.", {
+      redundant: "Node.js always binds with SO_REUSEADDR on Linux",
+    }),
+    "permit-port-sharing": flag(bool, false, "Bind with SO_REUSEPORT."),
     profiling: flag(bool, true, "Serve profiles below /debug/pprof/."),
     "contention-profiling": flag(bool, false, "Serve the delays of the event loop as block profile with --profiling."),
   });
 }
+
+export const metricsFlags = section("Metrics", {
+  "allow-metric-labels": flag(
+    metricLabels,
+    {},
+    "METRIC,LABEL=VALUE,VALUE: the values that the label has; others are shown as unexpected. Repeatable.",
+  ),
+  "allow-metric-labels-manifest": flag(file, "", "File with the same mapping; the flag overrides it."),
+  "disabled-metrics": flag(strings(), [], "Metrics that are not served, by their full names."),
+  "show-hidden-metrics-for-version": flag(
+    minorVersion,
+    "",
+    "The previous minor version, whose deprecated metrics are still served.",
+  ),
+});
 
 export function leaderElectionFlags(name: string) {
   return section("Leader election", {

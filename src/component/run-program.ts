@@ -1,4 +1,5 @@
 /** Runs a control plane program with its flags until SIGINT or SIGTERM. */
+import { registerBuildMetrics, registerRegistryMetrics } from "../flags/build-metrics.ts";
 import type { FlagTable, ParsedFlags } from "../flags/flag.ts";
 import type { FeatureGates } from "../flags/gates.ts";
 import { logOptions } from "../flags/log-options.ts";
@@ -11,15 +12,17 @@ import { registerProcessMetrics } from "../std/metrics/process-metrics.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
+import { versionInfo } from "../std/version-info.ts";
 import { type ConnectionOptions, openConnection } from "./connection.ts";
-import type { loggingFlags, servingFlags } from "./flags.ts";
+import type { loggingFlags, metricsFlags, servingFlags } from "./flags.ts";
+import { loadMetricPolicy } from "./metric-policy.ts";
 import type { ComponentDeps, RunningComponent } from "./run-elected.ts";
 import { printFlags, serveProgram } from "./serve-program.ts";
 
 /** The exit code after a second signal. */
 const INTERRUPTED = 130;
 
-type CommonFlags = ParsedFlags<ReturnType<typeof servingFlags> & typeof loggingFlags>;
+type CommonFlags = ParsedFlags<ReturnType<typeof servingFlags> & typeof metricsFlags & typeof loggingFlags>;
 
 export interface ComponentProgram<T extends FlagTable> {
   /** `kube-controller-manager` */
@@ -84,7 +87,9 @@ async function runUntilStopped<T extends FlagTable>(
   onReady: () => Promise<void>,
 ): Promise<void> {
   const clock = systemClock;
-  const metrics = new MetricRegistry();
+  const metrics = await createMetrics(common(flags));
+  registerBuildMetrics(metrics, versionInfo(GIT_VERSION), gates.list());
+  registerRegistryMetrics(metrics);
   using _process = registerProcessMetrics(metrics);
   const prepared = await prepare(flags, gates);
   // The connection is used until the work has ended.
@@ -110,4 +115,15 @@ async function runUntilStopped<T extends FlagTable>(
     await running.ended.catch(() => {});
     closing.abort(new Error("the program has stopped"));
   }
+}
+
+/** Rejects with one sentence when a file of the flags is invalid. */
+export async function createMetrics(flags: ParsedFlags<typeof metricsFlags>): Promise<MetricRegistry> {
+  const policy = await loadMetricPolicy({
+    allowedLabels: flags["allow-metric-labels"],
+    allowedLabelsFile: flags["allow-metric-labels-manifest"] || undefined,
+    disabled: flags["disabled-metrics"],
+    showHidden: flags["show-hidden-metrics-for-version"] !== "",
+  });
+  return new MetricRegistry(policy);
 }

@@ -42,7 +42,7 @@ export async function serveProgram(
   signal: AbortSignal,
 ): Promise<ProgramServer> {
   await using stack = new AsyncDisposableStack();
-  const access = await openAccess(flags, program, log, stack, signal);
+  const access = stack.use(await openAccess(flags, { program, metrics, log }, stack, signal));
   const lease = { name: "leaderElection", check: () => election?.checkLease(LEASE_TOLERANCE_MS) };
   const listener = await serveComponent({
     name: program,
@@ -51,6 +51,10 @@ export async function serveProgram(
     certFile: flags["tls-cert-file"],
     keyFile: flags["tls-private-key-file"],
     certDir: flags["cert-dir"],
+    sniCertificates: flags["tls-sni-cert-key"],
+    http2: !flags["disable-http2-serving"],
+    streamsPerConnection: flags["http2-max-streams-per-connection"],
+    sharePort: flags["permit-port-sharing"],
     tls: {
       minVersion: parseTlsVersion(flags["tls-min-version"]),
       ciphers: toOpenSslCiphers(flags["tls-cipher-suites"]),
@@ -78,8 +82,7 @@ async function measureContention(): Promise<EventLoopContention> {
 
 async function openAccess(
   flags: Flags,
-  program: string,
-  log: Logger,
+  { program, metrics, log }: Pick<ServedParts, "program" | "metrics" | "log">,
   stack: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<DelegatedAccess> {
@@ -99,6 +102,7 @@ async function openAccess(
     allowedMs: flags["authorization-webhook-cache-authorized-ttl"],
     deniedMs: flags["authorization-webhook-cache-unauthorized-ttl"],
     allowedPaths: flags["authorization-always-allow-paths"],
+    metrics,
     clock,
     log,
   });

@@ -3,6 +3,7 @@ import {
   connectionFlags,
   leaderElectionFlags,
   loggingFlags,
+  metricsFlags,
   otherFlags,
   servingFlags,
   validateLeaderElection,
@@ -116,6 +117,7 @@ const controllerFlags = section("Controllers", {
   ...signerFlags("cluster-signing-kubelet-client", "client certificates of nodes"),
   ...signerFlags("cluster-signing-kubelet-serving", "serving certificates of nodes"),
   ...signerFlags("cluster-signing-legacy-unknown", "requests of former API versions without a signer"),
+  "controller-start-interval": flag(duration({ min: 0 }), 0, "Time between the starts of two controllers."),
   "cluster-name": flag(text, "kubernetes", "Name of the cluster.", {
     redundant: "only cloud providers use it, of which this build has none",
   }),
@@ -223,6 +225,13 @@ const cloudFlags = section("Clouds", {
     "Cloud provider: none, or external, whose controllers run in a program of the provider.",
   ),
   "cloud-config": flag(file, "", "Configuration file of the cloud provider.", { redundant: CLOUD }),
+  "external-cloud-volume-plugin": flag(text, "", "Cloud provider whose volumes are attached with an external one.", {
+    redundant: CLOUD,
+  }),
+  "enable-leader-migration": flag(bool, false, "Move controllers to the program of a cloud provider.", {
+    redundant: CLOUD,
+  }),
+  "leader-migration-config": flag(file, "", "Configuration file of that.", { redundant: CLOUD }),
   "route-reconciliation-period": flag(duration({ min: 1 }), 10_000, "How often routes of the cloud are read.", {
     redundant: CLOUD,
   }),
@@ -260,9 +269,14 @@ const volumeFlags = section("Volumes", {
   "flex-volume-plugin-dir": flag(directory, "", "Directory of drivers of flexVolumes.", {
     redundant: "nodes attach flexVolumes themselves",
   }),
-  "disable-attach-detach-reconciler-sync": flag(bool, false, "Do not read periodically which volumes are attached.", {
+  "disable-attach-detach-reconcile-sync": flag(bool, false, "Do not read periodically which volumes are attached.", {
     redundant: WATCHED,
   }),
+  "enable-dynamic-provisioning": flag(
+    bool,
+    true,
+    "Request volumes for claims from the provisioners of their classes; otherwise claims wait for volumes.",
+  ),
 });
 
 export const controllerManagerFlags = {
@@ -285,6 +299,7 @@ export const controllerManagerFlags = {
   ...concurrency,
   ...leaderElectionFlags("kube-controller-manager"),
   ...servingFlags(10257),
+  ...metricsFlags,
   ...loggingFlags,
   ...section("Other", {
     "feature-gates": flag(gateSettings("Gate=true,..."), {}, "Enables and disables feature gates."),
@@ -295,8 +310,8 @@ export const controllerManagerFlags = {
 export const controllerManagerProgram: Program<typeof controllerManagerFlags> = {
   name: "svc controller-manager",
   summary:
-    "The controller manager runs the controllers of a cluster, which bring its objects to their desired state. It works " +
-    "with any API server of Kubernetes.",
+    "The controller manager runs the controllers of a cluster, which bring its objects to their desired state. It " +
+    "works with any API server of Kubernetes.",
   flags: controllerManagerFlags,
   gates: controllerManagerGates,
   check: (flags) => {

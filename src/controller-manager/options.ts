@@ -90,6 +90,8 @@ function controllerOptions(flags: Flags): Partial<ControllerOptions> {
   const sharedFor = (name: "IPv4" | "IPv6"): number => (family === name ? shared : 0);
   return {
     concurrentSyncs: concurrentSyncs(flags),
+    startIntervalMs: flags["controller-start-interval"],
+    provisionsVolumes: flags["enable-dynamic-provisioning"],
     claimBinderSyncPeriodMs: flags["pvclaimbinder-sync-period"],
     disableForceDetachOnTimeout: flags["disable-force-detach-on-timeout"],
     terminatedPodGcThreshold: flags["terminated-pod-gc-threshold"],

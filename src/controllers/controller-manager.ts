@@ -322,7 +322,10 @@ export function startControllers(names: readonly string[], deps: StartController
   const ended = Promise.all(
     expandControllerNames(names)
       .filter(isEnabled)
-      .map(async (name) => {
+      .map(async (name, index) => {
+        if (options.startIntervalMs > 0)
+          await clock.sleep(index * options.startIntervalMs, stopping.signal).catch(() => {});
+        if (stopping.signal.aborted) return;
         const { user, groups = [], load } = descriptors[name]!;
         const run = await load();
         const client = deps.clientFor(createUser(user, groups));

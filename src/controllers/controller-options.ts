@@ -2,6 +2,10 @@
 export interface ControllerOptions {
   /** `--concurrent-*-syncs`: keys that a controller syncs at the same time, by its name; absent: its own default. */
   readonly concurrentSyncs: Readonly<Record<string, number>>;
+  /** `--controller-start-interval`: between the starts of two controllers. */
+  readonly startIntervalMs: number;
+  /** `--enable-dynamic-provisioning`: volumes are requested from the provisioners of classes. */
+  readonly provisionsVolumes: boolean;
   /** `--pvclaimbinder-sync-period`: how often pending claims and volumes are synced again. */
   readonly claimBinderSyncPeriodMs: number;
   /** `--disable-force-detach-on-timeout`: volumes in use are not detached from unhealthy nodes after six minutes. */
@@ -73,6 +77,8 @@ export interface AutoscalerOptions {
 export const defaultControllerOptions: ControllerOptions = {
   endpoints: { perSlice: 100, mirroredPerSubset: 1000, sliceBatchMs: 0, endpointsBatchMs: 0, mirroringBatchMs: 0 },
   concurrentSyncs: {},
+  startIntervalMs: 0,
+  provisionsVolumes: true,
   claimBinderSyncPeriodMs: 15_000,
   disableForceDetachOnTimeout: false,
   clusterCidrs: [],

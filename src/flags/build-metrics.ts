@@ -44,7 +44,7 @@ export function registerBuildMetrics(
   }
 }
 
-/** Metrics of the registry; must be registered last. */
+/** Metrics of the registry, which are counted when they are shown. */
 export function registerRegistryMetrics(registry: MetricRegistry): void {
   const registered = registry.counter({
     name: "registered_metrics_total",
@@ -63,9 +63,15 @@ export function registerRegistryMetrics(registry: MetricRegistry): void {
     stability: "BETA",
   });
   const { policy } = registry;
-  const all = registry.all().map(({ options }) => options);
-  for (const { stability = "", deprecatedSince = "" } of all) registered.with(stability, deprecatedSince).inc();
-  const old = all.filter(({ deprecatedSince }) => deprecatedSince !== undefined && policy.isHidden(deprecatedSince));
-  hidden.with().value = policy.showHidden ? 0 : old.length;
-  disabled.with().value = all.filter(({ name }) => policy.disabled.has(name)).length;
+  registry.onCollect(() => {
+    const all = registry.all().map(({ options }) => options);
+    const counts = Map.groupBy(all, ({ stability = "", deprecatedSince = "" }) => `${stability}/${deprecatedSince}`);
+    for (const [key, { length }] of counts) {
+      const [stability = "", deprecatedSince = ""] = key.split("/");
+      registered.with(stability, deprecatedSince).value = length;
+    }
+    const old = all.filter(({ deprecatedSince }) => deprecatedSince !== undefined && policy.isHidden(deprecatedSince));
+    hidden.with().value = policy.showHidden ? 0 : old.length;
+    disabled.with().value = all.filter(({ name }) => policy.disabled.has(name)).length;
+  });
 }

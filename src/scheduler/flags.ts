@@ -3,6 +3,7 @@ import {
   connectionFlags,
   leaderElectionFlags,
   loggingFlags,
+  metricsFlags,
   otherFlags,
   servingFlags,
   validateLeaderElection,
@@ -45,6 +46,7 @@ export const schedulerFlags = {
   }),
   ...leaderElectionFlags("kube-scheduler"),
   ...servingFlags(10259),
+  ...metricsFlags,
   ...loggingFlags,
   ...section("Other", {
     "feature-gates": flag(gateSettings("Gate=true,..."), {}, "Enables and disables feature gates."),

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -9,8 +10,15 @@ import { fileURLToPath } from "node:url";
 import type { Test } from "tap";
 import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import type { ConnectionOptions } from "../../component/connection.ts";
-import type { connectionFlags, leaderElectionFlags, loggingFlags, servingFlags } from "../../component/flags.ts";
+import type {
+  connectionFlags,
+  leaderElectionFlags,
+  loggingFlags,
+  metricsFlags,
+  servingFlags,
+} from "../../component/flags.ts";
 import type { LeaseOptions } from "../../component/lease-options.ts";
+import { createMetrics } from "../../component/run-program.ts";
 import { serveProgram } from "../../component/serve-program.ts";
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { logOptions } from "../../flags/log-options.ts";
@@ -25,6 +33,7 @@ import { bufferedLogEffects } from "./buffered-log-effects.ts";
 type CommonTable = typeof connectionFlags &
   ReturnType<typeof servingFlags> &
   ReturnType<typeof leaderElectionFlags> &
+  typeof metricsFlags &
   typeof loggingFlags;
 type CommonFlags = ParsedFlags<CommonTable>;
 type CommonName = keyof CommonTable | "version" | "help";
@@ -70,6 +79,7 @@ export function componentEffects(subject: ComponentSubject): Effects<CommonName>
     ...connectionEffects(subject),
     ...electionEffects(subject),
     ...servingEffects(subject),
+    ...metricsEffects(subject),
     ...otherEffects(subject),
   };
 }
@@ -154,6 +164,25 @@ function servingEffects(subject: ComponentSubject) {
       await t.rejects(suite("ECDHE-ECDSA-AES128-GCM-SHA256"));
       await t.resolves(suite("ECDHE-ECDSA-AES256-GCM-SHA384"));
     },
+    "tls-sni-cert-key": async (t: Test) => {
+      const { certFile, keyFile } = await writePair(t, "other.example.com");
+      const { port } = await serve(subject, t, `--tls-sni-cert-key=${certFile},${keyFile}:other.example.com`);
+      t.equal(await handshake(port, { servername: "other.example.com" }), "other.example.com");
+      t.equal(await handshake(port, {}), subject.name);
+    },
+    "disable-http2-serving": async (t: Test) => {
+      const { port } = await serve(subject, t, "--disable-http2-serving");
+      await t.rejects(streamsOffered(port));
+    },
+    "http2-max-streams-per-connection": async (t: Test) => {
+      t.equal(await streamsOffered((await serve(subject, t)).port), 100);
+      t.equal(await streamsOffered((await serve(subject, t, "--http2-max-streams-per-connection=7")).port), 7);
+    },
+    "permit-address-sharing": warns(subject, "--permit-address-sharing"),
+    "permit-port-sharing": async (t: Test) => {
+      const { port } = await serve(subject, t, "--permit-port-sharing");
+      t.equal((await serve(subject, t, `--secure-port=${port}`, "--permit-port-sharing")).port, port);
+    },
     "client-ca-file": async (t: Test) => {
       const now = Date.now();
       const ca = await createCa("clients", 1, now);
@@ -216,6 +245,29 @@ function servingEffects(subject: ComponentSubject) {
       const everything = "--authorization-always-allow-paths=/*";
       t.equal((await (await serve(subject, t, everything)).get("/debug/pprof")).status, 200);
       t.equal((await (await serve(subject, t, everything, "--profiling=false")).get("/debug/pprof")).status, 404);
+    },
+  };
+}
+
+function metricsEffects({ invoke }: ComponentSubject) {
+  const policy = async (...argv: readonly string[]) => (await createMetrics(invoke(...argv).flags)).policy;
+  return {
+    "allow-metric-labels": async (t: Test) => {
+      const { allowedValues } = await policy("--allow-metric-labels=workqueue_depth,name=job,cronjob");
+      t.same([...(allowedValues.get("workqueue_depth,name") ?? [])], ["job", "cronjob"]);
+    },
+    "allow-metric-labels-manifest": async (t: Test) => {
+      const file = join(t.testdir(), "labels.yaml");
+      writeFileSync(file, "workqueue_depth,name: job");
+      const { allowedValues } = await policy(`--allow-metric-labels-manifest=${file}`);
+      t.same([...(allowedValues.get("workqueue_depth,name") ?? [])], ["job"]);
+    },
+    "disabled-metrics": async (t: Test) => {
+      t.ok((await policy("--disabled-metrics=workqueue_depth")).disabled.has("workqueue_depth"));
+    },
+    "show-hidden-metrics-for-version": async (t: Test) => {
+      t.equal((await policy("--show-hidden-metrics-for-version=1.32")).showHidden, true);
+      t.equal((await policy()).showHidden, false);
     },
   };
 }
@@ -371,19 +423,44 @@ async function countReviews(
 
 /** The common name of the certificate of the flags. */
 async function servedName(subject: ComponentSubject, t: Test): Promise<string> {
-  const now = Date.now();
-  const ca = await createCa("ca", 1, now);
-  const pair = await issueCertificate(ca, { commonName: "files.example.com", usages: ["server"], days: 1 }, now);
-  const directory = t.testdir();
-  const [certFile, keyFile] = [join(directory, "files.crt"), join(directory, "files.key")];
-  writeFileSync(certFile, pair.cert);
-  writeFileSync(keyFile, pair.key);
+  const { certFile, keyFile } = await writePair(t, "files.example.com");
   const { port } = await serve(subject, t, `--tls-cert-file=${certFile}`, `--tls-private-key-file=${keyFile}`);
   return await handshake(port, {});
 }
 
+async function writePair(
+  t: Test,
+  commonName: string,
+): Promise<{ readonly certFile: string; readonly keyFile: string }> {
+  const now = Date.now();
+  const ca = await createCa("ca", 1, now);
+  const pair = await issueCertificate(ca, { commonName, usages: ["server"], days: 1 }, now);
+  const directory = t.testdir();
+  const [certFile, keyFile] = [join(directory, "files.crt"), join(directory, "files.key")];
+  writeFileSync(certFile, pair.cert);
+  writeFileSync(keyFile, pair.key);
+  return { certFile, keyFile };
+}
+
+/** How many requests at once the server offers on a connection. */
+function streamsOffered(port: number): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+    session.on("error", reject).on("remoteSettings", ({ maxConcurrentStreams }) => {
+      session.destroy();
+      resolve(maxConcurrentStreams);
+    });
+  });
+}
+
+interface Handshake {
+  readonly maxVersion?: "TLSv1.2";
+  readonly ciphers?: string;
+  readonly servername?: string;
+}
+
 /** Resolves with the common name of the server's certificate. */
-function handshake(port: number, tls: { readonly maxVersion?: "TLSv1.2"; readonly ciphers?: string }): Promise<string> {
+function handshake(port: number, tls: Handshake): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...tls }, () => {
       const { CN } = socket.getPeerCertificate().subject;

@@ -127,7 +127,17 @@ const controllerEffects: Effects = {
   "disable-force-detach-on-timeout": async (t) => {
     t.equal(settings("--disable-force-detach-on-timeout").disableForceDetachOnTimeout, true);
   },
-  "disable-attach-detach-reconciler-sync": warns({ invoke }, "--disable-attach-detach-reconciler-sync"),
+  "disable-attach-detach-reconcile-sync": warns({ invoke }, "--disable-attach-detach-reconcile-sync"),
+  "enable-dynamic-provisioning": async (t) => {
+    t.equal(settings("--enable-dynamic-provisioning=false").provisionsVolumes, false);
+    t.equal(settings().provisionsVolumes, true);
+  },
+  "controller-start-interval": async (t) => {
+    t.equal(settings("--controller-start-interval=2s").startIntervalMs, 2_000);
+  },
+  "external-cloud-volume-plugin": warns({ invoke }, "--external-cloud-volume-plugin=aws"),
+  "enable-leader-migration": warns({ invoke }, "--enable-leader-migration"),
+  "leader-migration-config": warns({ invoke }, "--leader-migration-config=/etc/svc/migration.yaml"),
   ...Object.fromEntries(
     Object.entries(concurrencyFlags).map(([name, controller]) => [
       name,

@@ -2,6 +2,7 @@
 import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import { createNodeGraph, type NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Authorizer } from "../../auth/user.ts";
+import { createDecisionCounter, measureAuthenticator, measureAuthorizer } from "../../component/auth-metrics.ts";
 import { createAdmissionChain } from "../admission/admission.ts";
 import { type Authenticators, openAuthenticators } from "../authentication/authenticators.ts";
 import { createBoundObjectFinder } from "../authentication/bound-objects.ts";
@@ -9,7 +10,6 @@ import { createLegacyTokenUseRecorder } from "../authentication/legacy-token-use
 import { openAuthorizers } from "../authorization/authorizers.ts";
 import { createStoredPolicy, type StoredPolicy } from "../authorization/stored-policy.ts";
 import { webhookConnectors } from "../egress/webhook-connectors.ts";
-import { createDecisionCounter, measureAuthenticator, measureAuthorizer } from "../metrics/auth-metrics.ts";
 import { createAuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { createAuthorizerObserver } from "../metrics/authorizer-metrics.ts";
 import { measureNodeGraph } from "../metrics/node-graph-metrics.ts";

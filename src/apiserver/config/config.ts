@@ -5,6 +5,7 @@ import type { GroupAliases } from "../../api/group-aliases.ts";
 import type { AuditConfig } from "../../audit/auditor.ts";
 import type { RequestHeaderNames } from "../../auth/authn/request-header.ts";
 import type { KeyPairFiles } from "../../auth/pki/key-pair.ts";
+import type { MetricsConfig } from "../../component/metric-policy.ts";
 import type { ControllerOptions } from "../../controllers/controller-options.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import type { FeatureState } from "../../flags/build-metrics.ts";
@@ -14,7 +15,6 @@ import type { EncryptionOptions } from "../../storage/encryption/storage-encrypt
 import type { StoreTlsFiles } from "../../storage/kvstore3/tls.ts";
 import type { ApisConfig } from "../discovery/api-enablement.ts";
 import type { InFlightLimits } from "../filters/max-in-flight.ts";
-import type { MetricsConfig } from "../metrics/metric-policy.ts";
 import type { ShutdownConfig } from "../serving/graceful-shutdown.ts";
 
 export interface ApiServerConfig {

@@ -3,10 +3,11 @@ import { duration } from "../../flags/types/duration.ts";
 import { gateSettings } from "../../flags/types/gate-settings.ts";
 import { strings } from "../../flags/types/list.ts";
 import { vmodule } from "../../flags/types/logging.ts";
+import { metricLabels } from "../../flags/types/metric-labels.ts";
 import { int, level } from "../../flags/types/number.ts";
 import { bytes } from "../../flags/types/quantity.ts";
 import { bool, file, minorVersion, oneOf, version } from "../../flags/types/text.ts";
-import { isEmulatedVersion, metricLabels } from "./values.ts";
+import { isEmulatedVersion } from "./values.ts";
 
 export const lifecycleFlags = section("Lifecycle, limits and logging", {
   "livez-grace-period": flag(

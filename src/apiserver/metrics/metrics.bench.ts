@@ -2,13 +2,13 @@
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
+import { measureAuthenticator, measureAuthorizer } from "../../component/auth-metrics.ts";
 import { makeRequest } from "../../http/request.ts";
 import { textResponse } from "../../http/respond.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
-import { measureAuthenticator, measureAuthorizer } from "./auth-metrics.ts";
 import { RequestMetrics, withRequestMetrics } from "./request-metrics.ts";
 
 const CALLS = 200_000;

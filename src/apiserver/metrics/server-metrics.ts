@@ -1,5 +1,6 @@
 /** All metrics of an API server. */
 import type { Scheme } from "../../api/scheme.ts";
+import { loadMetricPolicy } from "../../component/metric-policy.ts";
 import { registerBuildMetrics, registerRegistryMetrics } from "../../flags/build-metrics.ts";
 import { registerHealthMetrics } from "../../http/health-metrics.ts";
 import type { Registries } from "../../registry/registries.ts";
@@ -12,7 +13,6 @@ import { versionInfo } from "../../std/version-info.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { loadMetricPolicy } from "./metric-policy.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import { createKeyToResource, type StorageMetrics, startStorageMetrics } from "./storage-metrics.ts";
 

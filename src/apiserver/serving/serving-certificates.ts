@@ -1,13 +1,12 @@
 /** The serving certificates: those of the flags, or a self-signed one that is generated once. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { isReusable, type KeyPair, type KeyPairFiles, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
-import type { NamedTlsPair, TlsCertificates } from "../../http/tls/options.ts";
-import { watchFiles } from "../../std/fs/watch-files.ts";
+import { isReusable, type KeyPairFiles, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { type ReloadedCertificates, readCertificates } from "../../component/reloaded-certificates.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { readHostAddresses } from "../../std/net/host-addresses.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { ApiServerConfig, ServingConfig } from "../config/config.ts";
+import type { ApiServerConfig } from "../config/config.ts";
 import { servingNames } from "./serving-names.ts";
 
 const DAYS = 365;
@@ -19,84 +18,10 @@ export async function servingCertificates(
   config: Pick<ApiServerConfig, "bindAddress" | "serving" | "services">,
   clock: Clock,
   log: Logger,
-): Promise<ServingCertificates> {
+): Promise<ReloadedCertificates> {
   const { certificate, sniCertificates } = config.serving;
   const files = certificate ?? (await selfSignedFiles(config, clock, log));
-  const certificates = new ServingCertificates(files, sniCertificates, clock, log);
-  await certificates.load();
-  return certificates;
-}
-
-class ServingCertificates implements Disposable {
-  readonly #files: KeyPairFiles;
-  readonly #sniCertificates: ServingConfig["sniCertificates"];
-  readonly #clock: Clock;
-  readonly #log: Logger;
-  #current: TlsCertificates | undefined;
-  #fileWatch: Disposable | undefined;
-  #reloading = Promise.resolve();
-  /** The last logged error. */
-  #lastError = "";
-
-  constructor(files: KeyPairFiles, named: ServingConfig["sniCertificates"], clock: Clock, log: Logger) {
-    this.#files = files;
-    this.#sniCertificates = named;
-    this.#clock = clock;
-    this.#log = log;
-  }
-
-  async load(): Promise<void> {
-    this.#current = await this.#read();
-  }
-
-  get current(): TlsCertificates {
-    if (this.#current === undefined) throw new Error("the certificates are not loaded");
-    return this.#current;
-  }
-
-  /** Calls `apply` whenever the files have changed and are valid; `apply` may throw. */
-  follow(apply: (certificates: TlsCertificates) => void): void {
-    const paths = [this.#files, ...this.#sniCertificates].flatMap(({ certFile, keyFile }) => [certFile, keyFile]);
-    this.#fileWatch = watchFiles(paths, this.#clock, () => {
-      this.#reloading = this.#reloading.then(() => this.#reload(apply));
-    });
-  }
-
-  [Symbol.dispose](): void {
-    this.#fileWatch?.[Symbol.dispose]();
-  }
-
-  /** Invalid files change nothing and are logged once. */
-  async #reload(apply: (certificates: TlsCertificates) => void): Promise<void> {
-    try {
-      const next = await this.#read();
-      if (JSON.stringify(next) !== JSON.stringify(this.#current)) {
-        apply(next);
-        this.#current = next;
-        this.#log.info("Reloaded the serving certificates", { file: this.#files.certFile });
-      }
-      this.#lastError = "";
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      if (message === this.#lastError) return;
-      this.#lastError = message;
-      this.#log.error("Cannot reload the serving certificates; the previous ones stay in use", error);
-    }
-  }
-
-  async #read(): Promise<TlsCertificates> {
-    const [first, ...named] = await Promise.all([this.#files, ...this.#sniCertificates].map(readPair));
-    const pairs = named.map(
-      (pair, index): NamedTlsPair => ({ ...pair, names: this.#sniCertificates[index]?.names ?? [] }),
-    );
-    return { ...first!, named: pairs };
-  }
-}
-
-async function readPair(files: KeyPairFiles): Promise<KeyPair> {
-  const pair = await readKeyPair(files);
-  if (pair === undefined) throw new Error(`Cannot serve: ${files.certFile} or ${files.keyFile} does not exist`);
-  return pair;
+  return await readCertificates(files, sniCertificates, { clock, log });
 }
 
 /** The files of a self-signed key pair for this host; generated when there is no valid one in the directory. */

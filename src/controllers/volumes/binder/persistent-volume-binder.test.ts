@@ -407,6 +407,20 @@ t.test("the binder removes its finalizer before it deletes the volume", async (t
   t.same(shown, ["update a kubernetes.io/pv-protection", "delete a "]);
 });
 
+t.test("without dynamic provisioning no volume is requested of a provisioner", async (t) => {
+  const owner = objectsOf(persistentVolumeClaimKind, claim());
+  const others = [objectsOf(storageClassKind, storageClass("fast", "disk.example.com"))];
+  const run = (provisionsVolumes: boolean) =>
+    syncOnce(
+      (deps) => runPersistentVolumeBinder({ ...deps, options: { ...deps.options, provisionsVolumes } }),
+      owner,
+      others,
+      { show },
+    );
+  t.same(await run(true), [`update ${MARKED}`, external("disk.example.com")]);
+  t.same(await run(false), []);
+});
+
 t.test("a failed write is tried again, with the writes after it", async (t) => {
   let failures = 0;
   const fail = (write: string): void => {

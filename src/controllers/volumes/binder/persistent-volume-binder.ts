@@ -57,6 +57,7 @@ export async function runPersistentVolumeBinder(deps: ControllerDeps): Promise<v
     bindings,
     classes,
     metrics,
+    provisionsVolumes: options.provisionsVolumes,
     podsOfClaim: ({ metadata }) =>
       [...pods.list()].filter(
         (pod) => pod.metadata?.namespace === metadata?.namespace && claimNamesOf(pod).includes(metadata?.name ?? ""),

@@ -24,6 +24,8 @@ export interface ClaimSyncDeps extends BindingDeps {
   readonly bindings: Bindings;
   readonly classes: Informer<StorageClass>;
   readonly metrics?: BinderMetrics | undefined;
+  /** Whether volumes are requested from the provisioners of classes. */
+  readonly provisionsVolumes: boolean;
   /** The pods of a namespace that use the claim. */
   readonly podsOfClaim: (claim: PersistentVolumeClaim) => readonly Pod[];
 }
@@ -117,6 +119,7 @@ function recordWaiting(deps: ClaimSyncDeps, claim: PersistentVolumeClaim): void 
 
 /** Marks the claim for the provisioner of its class, which creates a volume that is reserved for the claim. */
 async function requestVolume(deps: ClaimSyncDeps, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
+  if (!deps.provisionsVolumes) return;
   const name = storageClassNameOf(claim);
   const storageClass = deps.classes.get(name);
   if (storageClass === undefined) {

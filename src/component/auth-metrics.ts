@@ -1,10 +1,10 @@
 /** Metrics of authentication and authorization. */
-import type { ObserveDecision } from "../../auth/authz/modes.ts";
-import type { Authenticator, Authorization, Authorizer, UserInfo } from "../../auth/user.ts";
-import type { MaybePromise } from "../../std/async/maybe-promise.ts";
-import { exponentialBuckets } from "../../std/metrics/buckets.ts";
-import type { Counter, Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { Clock } from "../../std/time/clock.ts";
+import type { ObserveDecision } from "../auth/authz/modes.ts";
+import type { Authenticator, Authorization, Authorizer, UserInfo } from "../auth/user.ts";
+import type { MaybePromise } from "../std/async/maybe-promise.ts";
+import { exponentialBuckets } from "../std/metrics/buckets.ts";
+import type { Counter, Histogram, MetricRegistry } from "../std/metrics/metrics.ts";
+import type { Clock } from "../std/time/clock.ts";
 
 /** Buckets that double from 1 ms. */
 const SECONDS = exponentialBuckets(0.001, 2, 15);

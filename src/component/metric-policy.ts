@@ -1,7 +1,7 @@
 /** The metric policy of the flags: allowed label values, disabled and hidden metrics. */
 import { readFile } from "node:fs/promises";
-import { parseYaml } from "../../schema/yaml/yaml.ts";
-import type { MetricPolicy } from "../../std/metrics/metrics.ts";
+import { parseYaml } from "../schema/yaml/yaml.ts";
+import type { MetricPolicy } from "../std/metrics/metrics.ts";
 
 export interface MetricsConfig {
   /** `metric,label` → the allowed values; other values become `unexpected`. */
