@@ -1,5 +1,5 @@
 /** The initial in-memory state of a pod's worker, from the status and the containers that an earlier agent left. */
-import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Pod, PodStatus } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { annotations, type Observation } from "../../runtime/observation.ts";
 import type { PodMemory } from "../pod-context.ts";
@@ -17,12 +17,23 @@ export function createPodMemory(pod: Pod, clock: Clock, delays: RestartDelays | 
     unfinishedStarts: new Set(),
     resources: new ResourceAllocation(pod),
     startTime: started === undefined ? clock.now() : Date.parse(started),
-    status: pod.status?.conditions === undefined ? undefined : pod.status,
+    status: restoreStatus(pod),
     hasInitialized: undefined,
     rejection: undefined,
     imageRefs: new Map(),
     released: Promise.withResolvers(),
   };
+}
+
+/**
+ * The status that an earlier agent wrote. As in Kubernetes, addresses are not restored: they are those of the sandbox,
+ * and a pod whose sandbox had stopped by then has none any more.
+ */
+function restoreStatus({ spec, status }: Pod): PodStatus | undefined {
+  if (status?.conditions === undefined) return undefined;
+  if (spec?.hostNetwork === true) return status;
+  const { podIP: _ip, podIPs: _ips, ...rest } = status;
+  return rest;
 }
 
 /** Without the containers that are being started. */

@@ -227,6 +227,26 @@ t.test("PodWorker adopts running containers after the agent was killed, and star
   t.match(harness.status("web")?.containerStatuses?.[0]?.lastState, { terminated: { exitCode: 1 } });
 });
 
+t.test(
+  "PodWorker reports no address of a pod that ended before the agent started, and that of a running one",
+  async (t) => {
+    await using harness = await podHarness();
+    harness.fake.programs.set("job", { exitAfterMs: 100, exitCode: 0 });
+    const containers = [{ name: "job", image: "busybox:1" }];
+    const pods = [testPod("ended", { restartPolicy: "Never", containers }), testPod("web")];
+    for (const pod of pods) harness.manager.put(pod);
+    await harness.run(3);
+    t.match(harness.status("ended"), { phase: "Succeeded", podIP: String });
+    await harness.manager.close({ stopPods: false, graceSeconds: 0 });
+    const before = pods.map((pod) => ({ ...pod, status: harness.status(pod.metadata?.name ?? "") }));
+    const manager = harness.restart();
+    for (const pod of before) manager.put(pod);
+    await harness.run(3);
+    t.match(harness.status("ended"), { phase: "Succeeded", podIP: undefined, podIPs: undefined });
+    t.equal(harness.status("web")?.podIP, before[1]?.status?.podIP);
+  },
+);
+
 t.test("PodWorker takes over restart delays and probe results from the agent before it", async (t) => {
   await using harness = await podHarness();
   harness.fake.programs.set("c", { exitAfterMs: 100, exitCode: 1 });

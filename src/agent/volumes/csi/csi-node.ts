@@ -32,6 +32,11 @@ const RETRY_MAX_MS = 60_000;
 const SILENT_TRIES = 4;
 /** JSON: driver → its ID of this node. */
 const ID_ANNOTATION = "csi.volume.kubernetes.io/nodeid";
+const MIGRATED_ANNOTATION = "storage.alpha.kubernetes.io/migrated-plugins";
+/** Kubernetes' in-tree plugins whose volumes CSI drivers provide on every node. */
+const MIGRATED_PLUGINS = ["aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd", "vsphere-volume"]
+  .map((name) => `kubernetes.io/${name}`)
+  .join(",");
 const CONFLICTS_MAX = 5;
 const COUNT_MAX = 2 ** 31 - 1;
 
@@ -115,10 +120,15 @@ export class CsiNodeWriter {
       const found = await client.get(csiNodeKind, { name }).catch(ignoreNotFound);
       const before = found?.spec.drivers ?? [];
       const drivers = change(before);
-      if (found !== undefined && deepEqual(before, drivers)) return;
+      const annotations = { ...found?.metadata?.annotations, [MIGRATED_ANNOTATION]: MIGRATED_PLUGINS };
+      if (found !== undefined && deepEqual(before, drivers) && deepEqual(found.metadata?.annotations, annotations)) {
+        return;
+      }
       try {
-        if (found !== undefined) await client.update(csiNodeKind, { ...found, spec: { drivers } });
-        else await client.create(csiNodeKind, newCsiNode(await client.get(nodeKind, { name }), drivers));
+        if (found !== undefined) {
+          const metadata = { ...found.metadata, annotations };
+          await client.update(csiNodeKind, { ...found, metadata, spec: { drivers } });
+        } else await client.create(csiNodeKind, newCsiNode(await client.get(nodeKind, { name }), drivers));
         return;
       } catch (error) {
         const conflicts = error instanceof StatusError && error.status.code === 409;
@@ -135,7 +145,7 @@ function newCsiNode({ metadata }: Node, drivers: readonly CSINodeDriver[]): CSIN
   return {
     kind: "CSINode",
     apiVersion: "storage.svc.io/v1",
-    metadata: { name, ownerReferences },
+    metadata: { name, annotations: { [MIGRATED_ANNOTATION]: MIGRATED_PLUGINS }, ownerReferences },
     spec: { drivers },
   };
 }

@@ -211,7 +211,14 @@ t.test("VolumePlugins creates the CSINode as soon as the Node exists, before any
   api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1" }, status: {} });
   const path = "/apis/storage.svc.io/v1/csinodes/n1";
   await at.until("it is there", () => api.objects.has(path));
-  t.match(api.objects.get(path)?.metadata, { ownerReferences: [{ kind: "Node", name: "n1", uid: "uid-n1" }] });
+  t.match(api.objects.get(path)?.metadata, {
+    annotations: {
+      "storage.alpha.kubernetes.io/migrated-plugins":
+        "kubernetes.io/aws-ebs,kubernetes.io/azure-disk,kubernetes.io/azure-file,kubernetes.io/cinder," +
+        "kubernetes.io/gce-pd,kubernetes.io/vsphere-volume",
+    },
+    ownerReferences: [{ kind: "Node", name: "n1", uid: "uid-n1" }],
+  });
 });
 
 t.test("VolumePlugins counts the sockets of plugins, and those whose plugins are registered", async (t) => {
