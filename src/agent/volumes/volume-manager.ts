@@ -29,6 +29,7 @@ import {
   type VolumeObjects,
 } from "./projected/payload.ts";
 import type { TokenManager } from "./projected/token-manager.ts";
+import { SinglePodVolumes } from "./single-pod-volumes.ts";
 import { usedVolumes } from "./used-volumes.ts";
 import { checkVolume } from "./volume-checks.ts";
 import type { VolumePath } from "./volume-path.ts";
@@ -139,6 +140,7 @@ export class VolumeManager {
   readonly #ready = new Map<string, Set<string>>();
   /** Groups that persistent volumes name, by pod and volume; undefined: none. */
   readonly #groups = new Map<string, Map<string, number | undefined>>();
+  readonly #singlePodVolumes = new SinglePodVolumes();
   /** When drivers were last called for a pod, in monotonic milliseconds. */
   readonly #refreshedAt = new Map<string, number>();
   /** First attempts of volumes that are not set up yet, by pod and volume, in monotonic milliseconds. */
@@ -240,6 +242,7 @@ export class VolumeManager {
     this.#attemptedAt.delete(uid);
     this.#ready.delete(uid);
     this.#groups.delete(uid);
+    this.#singlePodVolumes.removePod(uid);
   }
 
   /** Unmounts all volumes and keeps their files, since the pods will be started again. */
@@ -309,16 +312,39 @@ export class VolumeManager {
     if (known !== undefined || (await isMounted(mounter, directory))) {
       // Mounted by an agent before this one.
       if (hasClaim && this.#groups.get(podUid(pod))?.has(volume.name) !== true)
-        await resolveClaim(claims, pod, volume).then((found) => this.#recordGroup(pod, volume, found), ignore);
+        await resolveClaim(claims, pod, volume).then((found) => {
+          this.#recordGroup(pod, volume, found);
+          this.#singlePodVolumes.add(podUid(pod), found.volume);
+        }, ignore);
       return known && this.#recordPath(pod, volume, known);
     }
     const bound = hasClaim ? await resolveClaim(claims, pod, volume) : undefined;
     if (bound !== undefined) this.#recordGroup(pod, volume, bound);
     const { nodeLabels, node } = this.#options;
-    if (bound !== undefined) checkVolume(bound.volume, { name: node().name, labels: (await nodeLabels?.()) ?? {} });
-    const path = await drivers?.setUp(pod, volume, bound, signal);
-    if (path !== undefined) return this.#recordPath(pod, volume, path);
-    if (bound === undefined) throw newPluginError(volume.name);
+    if (bound !== undefined) {
+      checkVolume(bound.volume, { name: node().name, labels: (await nodeLabels?.()) ?? {} });
+      this.#singlePodVolumes.check(podUid(pod), bound.volume);
+      this.#singlePodVolumes.add(podUid(pod), bound.volume);
+    }
+    try {
+      const path = await drivers?.setUp(pod, volume, bound, signal);
+      if (path !== undefined) return this.#recordPath(pod, volume, path);
+      if (bound === undefined) throw newPluginError(volume.name);
+      await this.#mountLocal(pod, volume, bound, directory, signal);
+    } catch (error) {
+      // A volume that may be mounted all the same is not released.
+      if (bound !== undefined && signal?.aborted !== true) this.#singlePodVolumes.remove(podUid(pod), bound.volume);
+      throw error;
+    }
+  }
+
+  async #mountLocal(
+    pod: Pod,
+    volume: Volume,
+    bound: BoundClaim,
+    directory: string,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const step = { volume: bound.volume.metadata?.name ?? volume.name, event: "FailedMount", signal } as const;
     const request = { pod, volume, bound: bound.volume, directory };
     const device = await runOperation("MountVolume.SetUp", step, () => mountLocal(request, this.#options));

@@ -340,7 +340,8 @@ t.test("PodWorker reports a failed pull as ErrImagePull, then ImagePullBackOff, 
   const waits = harness.statuses.map(({ status }) => status.containerStatuses?.[0]?.state?.waiting);
   t.equal(
     waits.find((waiting) => waiting?.reason === "ImagePullBackOff")?.message,
-    `Back-off pulling image "${image}": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image "${image}"`,
+    `Back-off pulling image "${image}": ErrImagePull: rpc error: code = NotFound desc = ` +
+      `failed to pull and unpack image "${image}"`,
   );
   const recorded = harness.events.map(({ reason }) => reason);
   t.match(recorded, ["Pulling", "Failed", "Failed", "BackOff", "Failed"]);
