@@ -158,6 +158,8 @@ t.test("StaticPods reports changes, and each problem once", async (t) => {
   t.same(takeCalls(), ["problem http://u/: cannot be fetched"], "and it stays while the URL is unavailable");
   await statics.update("http", [text(yaml("a").replace("name: c", "name: C_"), "http://u/")]);
   t.match(takeCalls(), [/^problem http:\/\/u\/:7: spec.containers\[0\].name: Invalid value: "C_"/]);
+  await statics.update("http", [text("", "http://u/")]);
+  t.same(takeCalls(), ["problem http://u/: zero-length data received", "delete a-n1"], "as in Kubernetes");
 });
 
 t.test("readManifestFiles() reads a directory or a file, and ignores editors' temporary files", async (t) => {

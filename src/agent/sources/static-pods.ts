@@ -121,6 +121,11 @@ export class StaticPods {
       return { ...empty, ...before, content: undefined, problems: [problem] };
     }
     if (before?.content !== undefined && Buffer.compare(before.content, content) === 0) return before;
+    // A URL without content has no pods any more, as in Kubernetes.
+    if (kind === "http" && content.length === 0) {
+      const problem = { source: name, line: undefined, field: "", message: "zero-length data received" };
+      return { ...empty, content, problems: [problem] };
+    }
     const manifest = yield* parseManifestInSteps(content, name);
     const invalid: ManifestProblem[] = [];
     const pods: Pod[] = [];

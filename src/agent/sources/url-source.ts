@@ -18,6 +18,9 @@ export interface UrlSourceOptions {
 }
 
 const TIMEOUT_MS = 10_000;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const REQUESTS_MAX = 10;
+const SECRET_HEADERS: ReadonlySet<string> = new Set(["authorization", "cookie", "cookie2", "www-authenticate"]);
 
 /** Runs until the signal aborts. Never rejects. */
 export async function pollUrl(options: UrlSourceOptions): Promise<void> {
@@ -56,17 +59,45 @@ export function removePassword(text: string): string {
   return url.href;
 }
 
-async function get({ url, headers }: Pick<UrlSourceOptions, "url" | "headers">, signal: AbortSignal): Promise<Buffer> {
-  const { origin, pathname, search, username, password } = new URL(url);
-  const rawHeaders = Object.entries(headers).flatMap(([name, values]) => values.flatMap((value) => [name, value]));
-  if (username !== "") rawHeaders.push("authorization", basicAuthorization(username, password));
-  await using transport = externalTransport({ server: origin });
-  const request = { ...makeRequest({ path: pathname, query: search.slice(1), signal }), rawHeaders };
-  const { status, body } = await transport(request);
-  if (status !== 200) throw new Error(`the server answered ${status}`);
-  const content = await readAll(body, manifestBytesMax + 1);
-  if (content.length > manifestBytesMax) throw new Error(`larger than ${manifestBytesMax} bytes`);
-  return content;
+async function get(
+  { url: text, headers }: Pick<UrlSourceOptions, "url" | "headers">,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const start = new URL(text);
+  let url = start;
+  for (let requests = 1; ; requests++) {
+    const { origin, pathname, search } = url;
+    await using transport = externalTransport({ server: origin });
+    const request = makeRequest({ path: pathname, query: search.slice(1), signal });
+    const {
+      status,
+      headers: received,
+      body,
+    } = await transport({
+      ...request,
+      rawHeaders: listHeaders(headers, url, start),
+    });
+    const next = REDIRECTS.has(status) ? URL.parse(String(received.location ?? ""), url) : null;
+    if (next === null) {
+      if (status !== 200) throw new Error(`the server answered ${status}`);
+      const content = await readAll(body, manifestBytesMax + 1);
+      if (content.length > manifestBytesMax) throw new Error(`larger than ${manifestBytesMax} bytes`);
+      return content;
+    }
+    if (requests === REQUESTS_MAX) throw new Error(`stopped after ${REQUESTS_MAX} redirects`);
+    url = next;
+  }
+}
+
+/** As of Go's client: credentials are not sent to other domains, and a URL's user only without other ones. */
+function listHeaders(headers: UrlSourceOptions["headers"], url: URL, start: URL): readonly string[] {
+  const isSameDomain = url.hostname === start.hostname || url.hostname.endsWith(`.${start.hostname}`);
+  const sent = Object.entries(headers).filter(([name]) => isSameDomain || !SECRET_HEADERS.has(name.toLowerCase()));
+  const raw = sent.flatMap(([name, values]) => values.flatMap((value) => [name, value]));
+  const hasOwn = sent.some(([name]) => name.toLowerCase() === "authorization");
+  const { username, password } = url;
+  if (username === "" || hasOwn) return raw;
+  return [...raw, "authorization", basicAuthorization(username, password)];
 }
 
 /** Of the user in a URL, whose parts are percent-encoded. */
