@@ -92,6 +92,18 @@ t.test("rotateLogs() reopens a log that is missing since the agent ended in the 
   t.same(files(), ["0.log.20260101-000000"]);
 });
 
+t.test("rotateLogs() reopens a log that was removed, and rotates one that has the maximum size", async (t) => {
+  const { path, files, until, reopened } = startRotation(t);
+  await until(() => reopened() === 1);
+  t.same(files(), []);
+  writeFileSync(path, "x".repeat(99));
+  await until(() => false);
+  t.same(files(), ["0.log"]);
+  writeFileSync(path, "x".repeat(100));
+  await until(() => files()[0] !== "0.log");
+  t.match(files(), [/^0\.log\.20260101-\d{6}$/]);
+});
+
 t.test("rotateLogs() gives each log a later name than the one before, also when the clock was set back", async (t) => {
   const { directory, path, files, until, reopened } = startRotation(t);
   writeFileSync(join(directory, "0.log.20991231-235959"), "earlier");

@@ -90,11 +90,11 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
     return undefined;
   });
   if (found === undefined) {
-    // The agent has ended between the two steps below: the runtime still writes to the rotated log.
-    if ((await listRotatedLogs(path)).length > 0) await runtime.reopenContainerLog({ containerId: id }, signal);
+    // It was removed, or the agent has ended between the two steps below: the runtime still writes to the file.
+    await runtime.reopenContainerLog({ containerId: id }, signal);
     return false;
   }
-  if (found.size <= maxBytes) return false;
+  if (found.size < maxBytes) return false;
   const rotated = await listRotatedLogs(path);
   const target = `${path}.${makeStamp(clock.now(), rotated.at(-1)?.stamp)}`;
   // First, as kubelet: the number of files has no moment above its limit.

@@ -105,6 +105,7 @@ t.test("a shutdown ends the groups in order, and releases the lock when the stat
   t.equal(batch.termination?.graceSeconds, 5, "the pod's own period is shorter");
   t.equal(dns.termination, undefined);
   t.match(formatMetrics([made.metrics], "prometheus"), /^kubelet_graceful_shutdown_end_time_seconds 0$/m);
+  t.same(made.readState(), { startTime: "2026-01-02T03:04:05.000Z", endTime: "0001-01-01T00:00:00Z" }, "as kubelet");
   web.end();
   batch.end();
   await made.until("the critical group ends", () => dns.termination !== undefined);

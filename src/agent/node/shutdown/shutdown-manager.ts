@@ -49,9 +49,12 @@ const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
 
 /** In the format of kubelet's file: RFC 3339. */
 interface ShutdownTimes {
-  readonly startTime?: string;
-  readonly endTime?: string;
+  readonly startTime: string;
+  readonly endTime: string;
 }
+
+/** As Go prints the time of what has not happened. */
+const NO_TIME = "0001-01-01T00:00:00Z";
 
 export class ShutdownManager {
   readonly #options: ShutdownManagerOptions;
@@ -192,13 +195,10 @@ export class ShutdownManager {
   /** The shutdown itself does not depend on the file. */
   async #recordTimes(startedAt: number, endedAt: number | undefined): Promise<void> {
     if (this.#gauges === undefined) return;
-    this.#gauges.start.set(startedAt / 1000);
-    this.#gauges.end.set(endedAt === undefined ? 0 : endedAt / 1000);
-    const print = (time: number): string => new Date(time).toISOString();
-    const times: ShutdownTimes = {
-      startTime: print(startedAt),
-      ...(endedAt === undefined ? {} : { endTime: print(endedAt) }),
-    };
+    this.#gauges.start.set(Math.floor(startedAt / 1000));
+    this.#gauges.end.set(Math.floor((endedAt ?? 0) / 1000));
+    const print = (time: number | undefined): string => (time === undefined ? NO_TIME : new Date(time).toISOString());
+    const times: ShutdownTimes = { startTime: print(startedAt), endTime: print(endedAt) };
     try {
       await writeStateFile(this.#statePath, JSON.stringify(times));
     } catch (error) {
@@ -212,7 +212,8 @@ export class ShutdownManager {
       const text = await readStateFile(this.#statePath);
       const found: unknown = text === undefined ? {} : JSON.parse(text);
       const { startTime, endTime } = isPlainObject(found) ? found : {};
-      const seconds = (time: unknown): number => (typeof time === "string" ? Date.parse(time) / 1000 || 0 : 0);
+      const seconds = (time: unknown): number =>
+        typeof time === "string" ? Math.max(0, Math.floor(Date.parse(time) / 1000) || 0) : 0;
       this.#gauges.start.set(seconds(startTime));
       this.#gauges.end.set(seconds(endTime));
     } catch (error) {
