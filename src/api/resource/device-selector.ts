@@ -5,7 +5,17 @@ import { toQuantity } from "../../cel/libraries/quantity.ts";
 import { toSemver } from "../../cel/libraries/semver.ts";
 import { EntryMap } from "../../cel/values/entry-map.ts";
 import { ObjectValue } from "../../cel/values/object-value.ts";
-import { boolType, dynType, formatType, mapType, objectType, opaqueType, stringType } from "../../cel/values/types.ts";
+import {
+  type Bounds,
+  boolType,
+  dynType,
+  formatType,
+  mapType,
+  objectType,
+  opaqueType,
+  stringType,
+  type Type,
+} from "../../cel/values/types.ts";
 import { Failure, MapValue, typeOfValue, type Value } from "../../cel/values/value.ts";
 import {
   type FieldError,
@@ -23,14 +33,18 @@ const EXPRESSION_BYTES_MAX = 10 * 1024;
 const COST_MAX = 1_000_000;
 
 /** Attributes and capacities by domain, then by name; a device has at most 32 of them. */
-const PER_DEVICE_MAX = 32;
-const byDomain = (value: Parameters<typeof mapType>[1]) =>
-  mapType(stringType, mapType(stringType, value, { maxElements: PER_DEVICE_MAX }), { maxElements: PER_DEVICE_MAX });
+const perDevice: Bounds = { maxElements: 32 };
+const domain: Type = { ...stringType, maxElements: 63 };
+const identifier: Type = { ...stringType, maxElements: 32 };
+const attribute: Type = { ...dynType, maxElements: 64 };
+const attributes: Type = { ...mapType(identifier, attribute, perDevice), memberSize: attribute };
+const capacity: Type = { ...opaqueType("kubernetes.Quantity"), maxElements: 0 };
+const capacities = mapType(identifier, capacity, perDevice);
 
 const deviceType = objectType("kubernetes.DRADevice", {
-  driver: { kind: "string", maxElements: 63 },
-  attributes: byDomain(dynType),
-  capacity: byDomain(opaqueType("kubernetes.Quantity")),
+  driver: { ...stringType, maxElements: 63 },
+  attributes: mapType(domain, attributes, perDevice),
+  capacity: mapType(domain, capacities, perDevice),
 });
 
 /** Versions are available, unlike in other new expressions. */

@@ -16,14 +16,16 @@ import {
   type Select,
 } from "../parse/ast.ts";
 import { ExprPass } from "../parse/visitor.ts";
-import { type EstimatedArg, estimateCall } from "./call-estimate.ts";
-import { isScalar, literalSize, type Origin, originOfItems, originOfKeys, originOfMember } from "./origin.ts";
+import type { Type } from "../values/types.ts";
+import { type CallEstimate, type EstimatedArg, estimateCall } from "./call-estimate.ts";
+import { isScalar, literalSize } from "./known-size.ts";
 import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST } from "./runtime-cost.ts";
+import { extend, formatPath, typeAt, ValuePath } from "./value-path.ts";
 
-/** `max` can be `Infinity`. */
 export interface CostEstimate {
   readonly min: number;
+  /** 2^64 without a bound. */
   readonly max: number;
   /** The unbounded lists, maps and strings that determine the cost, the most expensive first. */
   readonly unbounded: readonly UnboundedPart[];
@@ -44,9 +46,9 @@ interface EntrySize {
 
 interface Local {
   readonly name: string;
-  readonly origin: Origin | undefined;
-  readonly size: Range | undefined;
-  readonly entry: EntrySize | undefined;
+  readonly path: ValuePath | undefined;
+  readonly size?: Range | undefined;
+  readonly entry?: EntrySize | undefined;
 }
 
 export function estimateCost(checked: CheckedExpression): CostEstimate {
@@ -64,7 +66,7 @@ export function estimateCost(checked: CheckedExpression): CostEstimate {
 /** The maximum number of ranked parts. */
 const UNBOUNDED_MAX = 16;
 
-/** The variable that has the whole value. */
+/** The variable that has the whole value. Kubernetes takes any first step of a path for it. */
 const ROOT = "self";
 
 class Estimator extends ExprPass<Range> {
@@ -74,7 +76,7 @@ class Estimator extends ExprPass<Range> {
   readonly #bounded: string | undefined;
   readonly #sizes = new Map<Expr, Range>();
   readonly #entries = new Map<Expr, EntrySize>();
-  readonly #origins = new Map<Expr, Origin>();
+  readonly #paths = new Map<Expr, ValuePath>();
   readonly #locals: Local[] = [];
 
   constructor(checked: CheckedExpression, bounded?: string) {
@@ -88,7 +90,8 @@ class Estimator extends ExprPass<Range> {
   }
 
   identifier(expr: Identifier): Range {
-    this.#setOrigin(expr, this.#originOfName(expr.name));
+    const local = this.#localOf(expr.name);
+    if (local === undefined) this.#paths.set(expr, ValuePath.of(expr.name));
     return fixed(1);
   }
 
@@ -101,105 +104,90 @@ class Estimator extends ExprPass<Range> {
     return { plus: (cost) => add(sum, fixed(cost)) };
   }
 
-  #originOfName(name: string): Origin | undefined {
-    const local = this.#locals.findLast((each) => each.name === name);
-    if (local !== undefined) return local.origin;
-    const type = this.#checked.variableType(name);
-    if (type !== undefined) return { path: name, type };
-    // Kubernetes takes the size of other names, such as that of the type `int`, from the root of the schema.
-    const root = this.#checked.variableType(ROOT);
-    return root === undefined ? undefined : { path: ROOT, type: { ...root, maxElements: root.maxElements ?? 0 } };
-  }
-
   select(expr: Select): Range {
-    if (this.#checked.referenceOf(expr) !== undefined) return fixed(1);
+    if (this.#checked.referenceOf(expr) !== undefined) {
+      this.#paths.set(expr, ValuePath.of(expr.field));
+      return fixed(1);
+    }
     const operand = this.visit(expr.operand);
     if (expr.test) return operand;
-    this.#setOrigin(expr, originOfMember(this.#originOf(expr.operand), expr.field));
+    this.#paths.set(expr, extend(this.#pathOf(expr.operand), expr.field));
     const { kind } = this.#checked.typeOf(expr.operand);
-    return kind === "map" || kind === "object" ? add(operand, fixed(1)) : operand;
+    return kind === "map" || kind === "object" || kind === "parameter" ? add(operand, fixed(1)) : operand;
   }
 
   call(expr: Call): Range {
     const reference = this.#checked.referenceOf(expr);
-    if (reference?.kind !== "call") return fixed(0);
     const [first] = expr.args;
-    if (reference.name === "dyn" && first !== undefined) {
+    if (reference?.kind === "call" && reference.name === "dyn" && first !== undefined) {
       const cost = this.visit(first);
       this.#copySizes(expr, first);
       return add(cost, fixed(1));
     }
-    const argCosts = expr.args.map((arg) => this.visit(arg));
+    const visited = expr.args.map((arg) => ({ cost: this.visit(arg), arg: this.#describe(arg) }));
+    if (reference?.kind !== "call") return fixed(0);
+    const argSum = visited.reduce((sum, { cost }) => add(sum, cost), fixed(0));
     const target = reference.target ? expr.target : undefined;
     const targetCost = target === undefined ? fixed(0) : this.visit(target);
-    const estimate = this.#overloads(expr, target, argCosts);
-    this.#setElementSize(
-      expr,
-      reference.overloads.map(({ id }) => id),
-    );
-    if (estimate.size !== undefined && !this.#sizes.has(expr)) this.#sizes.set(expr, estimate.size);
-    return add(targetCost, estimate.cost);
-  }
-
-  /** The union of the costs of all overloads that the call can resolve to. */
-  #overloads(expr: Call, target: Expr | undefined, argCosts: readonly Range[]): { cost: Range; size?: Range } {
-    const reference = this.#checked.referenceOf(expr);
-    if (reference?.kind !== "call") return { cost: fixed(0) };
-    const described = expr.args.map((arg) => this.#describe(arg));
     const whole = target === undefined ? undefined : this.#describe(target);
-    const argSum = argCosts.reduce(add, fixed(0));
-    if (reference.name === "_&&_" || reference.name === "_||_") {
-      const [left = fixed(0), right = fixed(0)] = argCosts;
-      return { cost: { min: left.min, max: left.max + right.max } };
-    }
-    if (reference.name === "_?_:_") return this.#conditional(expr, argCosts);
-    if (reference.name === "_+_") this.#setUnionEntrySize(expr);
+    const args = visited.map(({ arg }) => arg);
+    const special = this.#specialCost(
+      expr,
+      reference.name,
+      visited.map(({ cost }) => cost),
+    );
     let cost: Range | undefined;
     let size: Range | undefined;
     const ids = reference.overloads.length === 0 ? [reference.name] : reference.overloads.map(({ id }) => id);
     for (const id of ids) {
-      const estimate = estimateCall(reference.name, id, whole, described);
+      const estimate = special ?? addCost(estimateCall(reference.name, id, whole, args), argSum);
       cost = cost === undefined ? estimate.cost : union(cost, estimate.cost);
       if (estimate.size !== undefined) size = size === undefined ? estimate.size : union(size, estimate.size);
+      if (id === "index_list" || id === "index_map") {
+        size = this.#entryOf(first!)?.value;
+        this.#paths.set(expr, extend(this.#pathOf(first!), id === "index_list" ? "@items" : "@values"));
+      }
+      size ??= this.#sizeOf(expr);
     }
-    return { cost: add(cost ?? fixed(1), argSum), ...(size && { size }) };
+    if (size !== undefined) this.#sizes.set(expr, size);
+    return add(targetCost, cost!);
   }
 
-  #conditional(expr: Call, argCosts: readonly Range[]): { cost: Range; size?: Range } {
-    const [condition = fixed(0), yes = fixed(0), no = fixed(0)] = argCosts;
+  /** Calls that evaluate only some of their arguments, or whose result has entries of known sizes. */
+  #specialCost(expr: Call, name: string, costs: readonly Range[]): CallEstimate | undefined {
+    const [condition = fixed(0), yes = fixed(0), no = fixed(0)] = costs;
     const [, first, second] = expr.args;
-    const [a, b] = [this.#entryOf(first!), this.#entryOf(second!)];
-    if (a !== undefined && b !== undefined) this.#entries.set(expr, unionEntrySizes(a, b));
-    const size = union(this.#sizeOrUnknown(first!), this.#sizeOrUnknown(second!));
-    return { cost: add(condition, union(yes, no)), size };
-  }
-
-  #setUnionEntrySize(expr: Call): void {
-    const [first, second] = expr.args;
-    const [a, b] = [this.#entryOf(first!), this.#entryOf(second!)];
-    if (a !== undefined && b !== undefined) this.#entries.set(expr, unionEntrySizes(a, b));
-  }
-
-  /** Sets size and origin of `a[i]` to those of the elements of `a`. */
-  #setElementSize(expr: Call, ids: readonly string[]): void {
-    const [container] = expr.args;
-    for (const id of ids) {
-      if (id !== "index_list" && id !== "index_map") continue;
-      const size = this.#entryOf(container!)?.value;
-      if (size !== undefined) this.#sizes.set(expr, size);
-      this.#setOrigin(expr, originOfItems(this.#originOf(container!)));
+    switch (name) {
+      case "_&&_":
+      case "_||_":
+        return { cost: { min: condition.min, max: add(condition, yes).max } };
+      case "_?_:_":
+        this.#uniteEntries(expr, first!, second!);
+        return {
+          cost: add(condition, union(yes, no)),
+          size: union(this.#sizeOrUnknown(first!), this.#sizeOrUnknown(second!)),
+        };
+      case "_+_":
+        this.#uniteEntries(expr, expr.args[0]!, first!);
+        return undefined;
+      default:
+        return undefined;
     }
+  }
+
+  #uniteEntries(to: Expr, first: Expr, second: Expr): void {
+    const [a, b] = [this.#entryOf(first), this.#entryOf(second)];
+    if (a !== undefined && b !== undefined) this.#entries.set(to, uniteEntrySizes(a, b));
   }
 
   #describe(expr: Expr): EstimatedArg {
-    const type = this.#checked.typeOf(expr);
-    const origin = this.#originOf(expr);
-    const element = originOfItems(origin);
+    const size = this.#sizeOf(expr);
+    const path = this.#pathOf(expr);
     return {
-      type,
+      type: this.#checked.typeOf(expr),
       expr,
-      size: this.#sizeOf(expr),
-      elementSize: () => (element === undefined ? unknownRange : (this.#originSize(element) ?? unknownRange)),
+      size,
+      elementSize: () => (path === undefined ? undefined : this.#sizeAt(path.copyWith("@items"))) ?? unknownRange,
     };
   }
 
@@ -227,12 +215,8 @@ class Estimator extends ExprPass<Range> {
     const start = add(this.visit(expr.range), this.visit(expr.init));
     const before = this.#locals.length;
     const bound = expr.loop.kind === "bind" ? expr.loop.name : ACCUMULATOR;
-    this.#locals.push({
-      name: bound,
-      origin: this.#originOf(expr.init),
-      size: this.#sizeOf(expr.init),
-      entry: this.#entryOf(expr.init),
-    });
+    const entry = this.#entryOf(expr.init);
+    this.#locals.push({ name: bound, path: this.#pathOf(expr.init), size: this.#sizeOf(expr.init), entry });
     if (expr.loop.kind === "bind") {
       const cost = add(start, this.visit(expr.result));
       this.#locals.length = before;
@@ -250,19 +234,18 @@ class Estimator extends ExprPass<Range> {
     return add(add(start, result), multiply(count, each));
   }
 
-  #declareLoopVariables(expr: Comprehension): void {
-    const origin = this.#originOf(expr.range);
-    const entry = this.#entryOf(expr.range);
-    const isList = (entry?.kind ?? this.#checked.typeOf(expr.range).kind) === "list";
-    const keyed: Local = {
-      name: expr.variable,
-      origin: isList ? undefined : originOfKeys(origin),
-      size: entry?.key,
-      entry: undefined,
+  #declareLoopVariables({ range, variable, variable2 }: Comprehension): void {
+    const path = this.#pathOf(range);
+    const entry = this.#entryOf(range);
+    const isList = (entry?.kind ?? this.#checked.typeOf(range).kind) === "list";
+    const declare = (name: string, step: string, size: Range | undefined): void => {
+      this.#locals.push({ name, path: extend(path, step), size });
     };
-    const valued: Local = { name: expr.variable, origin: originOfItems(origin), size: entry?.value, entry: undefined };
-    if (expr.variable2 === undefined) this.#locals.push(isList ? valued : keyed);
-    else this.#locals.push(keyed, { ...valued, name: expr.variable2 });
+    if (variable2 !== undefined) {
+      declare(variable, isList ? "@indices" : "@keys", entry?.key);
+      declare(variable2, isList ? "@items" : "@values", entry?.value);
+    } else if (isList) declare(variable, "@items", entry?.value);
+    else declare(variable, "@keys", entry?.key);
   }
 
   #setLoopSizes(expr: Comprehension, count: Range): void {
@@ -282,19 +265,18 @@ class Estimator extends ExprPass<Range> {
     if (entry !== undefined) this.#entries.set(to, entry);
   }
 
-  #setOrigin(expr: Expr, origin: Origin | undefined): void {
-    if (origin !== undefined) this.#origins.set(expr, origin);
+  #localOf(name: string): Local | undefined {
+    return this.#locals.findLast((local) => local.name === name);
   }
 
-  #originOf(expr: Expr): Origin | undefined {
-    if (expr.kind === "identifier") return this.#originOfName(expr.name);
-    return this.#origins.get(expr);
+  #pathOf(expr: Expr): ValuePath | undefined {
+    const local = expr.kind === "identifier" ? this.#localOf(expr.name) : undefined;
+    return local === undefined ? this.#paths.get(expr) : local.path;
   }
 
   #entryOf(expr: Expr): EntrySize | undefined {
     const set = this.#entries.get(expr);
-    if (set !== undefined || expr.kind !== "identifier") return set;
-    return this.#locals.findLast(({ name }) => name === expr.name)?.entry;
+    return set !== undefined || expr.kind !== "identifier" ? set : this.#localOf(expr.name)?.entry;
   }
 
   #sizeOrUnknown(expr: Expr): Range {
@@ -304,24 +286,38 @@ class Estimator extends ExprPass<Range> {
   #sizeOf(expr: Expr): Range | undefined {
     const set = this.#sizes.get(expr) ?? literalSize(expr);
     if (set !== undefined) return set;
-    const origin = this.#originOf(expr);
-    const declared = origin === undefined ? undefined : this.#originSize(origin);
-    if (declared !== undefined) return declared;
+    const path = this.#pathOf(expr);
+    const declared = path === undefined ? undefined : this.#sizeAt(path);
+    if (declared !== undefined) {
+      // Kept, since the path may change (`ValuePath`).
+      this.#sizes.set(expr, declared);
+      return declared;
+    }
     if (isScalar(this.#checked.typeOf(expr))) return fixed(1);
-    if (expr.kind !== "identifier") return undefined;
-    return this.#locals.findLast(({ name }) => name === expr.name)?.size;
+    return expr.kind === "identifier" ? this.#localOf(expr.name)?.size : undefined;
   }
 
   /** The size from the schema. */
-  #originSize({ path, type }: Origin): Range | undefined {
-    if (type.maxElements === undefined) return undefined;
-    if (type.unbounded === undefined) return { min: 0, max: type.maxElements };
-    if (path === this.#bounded) return { min: 0, max: 1 };
-    this.unbounded.set(path, { path, bound: type.unbounded });
-    return { min: 0, max: type.maxElements };
+  #sizeAt(path: ValuePath): Range | undefined {
+    const steps = path.steps();
+    const name = this.#checked.variableType(ROOT) === undefined ? (steps[0] ?? "") : ROOT;
+    const root = this.#checked.variableType(name);
+    const type = root === undefined ? undefined : typeAt(root, steps);
+    return type === undefined ? undefined : this.#sizeOfType(type, formatPath(name, steps));
+  }
+
+  #sizeOfType({ maxElements, unbounded }: Type, path: string): Range | undefined {
+    if (maxElements === undefined) return undefined;
+    if (unbounded !== undefined && path === this.#bounded) return { min: 0, max: 1 };
+    if (unbounded !== undefined) this.unbounded.set(path, { path, bound: unbounded });
+    return { min: 0, max: maxElements };
   }
 }
 
-function unionEntrySizes(a: EntrySize, b: EntrySize): EntrySize {
+function addCost(estimate: CallEstimate, cost: Range): CallEstimate {
+  return { ...estimate, cost: add(estimate.cost, cost) };
+}
+
+function uniteEntrySizes(a: EntrySize, b: EntrySize): EntrySize {
   return { kind: a.kind, key: union(a.key, b.key), value: union(a.value, b.value) };
 }

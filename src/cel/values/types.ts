@@ -29,6 +29,8 @@ export interface MapType extends Bounds {
   readonly kind: "map";
   readonly key: Type;
   readonly value: Type;
+  /** Bounds of a value that the expression selects by its name; unknown when absent. */
+  readonly memberSize?: Type;
 }
 
 /** An object with declared fields. Object types are equal only if identical. */
