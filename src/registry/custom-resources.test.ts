@@ -6,6 +6,7 @@ import { TooManyValuesError } from "../schema/value/limits.ts";
 import { runSteps } from "../std/async/steps.ts";
 import { widgets } from "../testing/api/definition-fixture.ts";
 import { fixture, rejectionStatus } from "../testing/registry/registry-fixture.ts";
+import { apply as applyObject } from "./apply.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { get } from "./get.ts";
@@ -119,6 +120,58 @@ t.test("customKind() evaluates rules with oldSelf on update, and skips unchanged
   t.match(kind.strategy.warnings?.(seen, old), [/^spec\.size: Invalid value: "object": too big$/]);
   t.match(validate({ ...old, spec: { size: 6, max: 1 } } as ApiObject), [{ field: "spec.size" }]);
 });
+
+t.test("responses to writes have the defaults of the status, which is not stored", async (t) => {
+  await using f = fixture();
+  const status = {
+    type: "object",
+    default: { phase: "Pending" },
+    properties: { phase: { type: "string" }, seen: { type: "boolean", default: false } },
+  };
+  const kind = createCustomKind(widgets({ status }, { subresources: { status: {} } }), "v1");
+  f.registries.scheme.register(kind);
+  const registry = f.registries.of(kind);
+  const expected = { status: { phase: "Pending", seen: false } };
+  const sent = read(kind, { status: { phase: "Ready" } });
+  t.match(await create(registry, f.scope(), sent, { dryRun: true }), expected);
+  const made = await create(registry, f.scope(), sent);
+  t.match(made, expected);
+  t.match((await get(registry, f.scope(), "a")).object, expected);
+  const { resourceVersion } = made.metadata ?? {};
+  const next = read(kind, { metadata: { name: "a", resourceVersion, labels: { a: "b" } } });
+  t.match((await update(registry, f.scope(), "a", next)).object, { ...expected, metadata: { labels: { a: "b" } } });
+});
+
+t.test(
+  "nulls of fields that are not nullable are removed from sent objects, and rejected in applied ones",
+  async (t) => {
+    await using f = fixture();
+    const spec = {
+      type: "object",
+      properties: {
+        part: { type: "object", properties: { name: { type: "string" } } },
+        free: { type: "string", nullable: true },
+        size: { type: "integer", default: 3 },
+        labels: { type: "object", additionalProperties: { type: "string" } },
+      },
+    };
+    const kind = createCustomKind(widgets({ spec }), "v1");
+    f.registries.scheme.register(kind);
+    const registry = f.registries.of(kind);
+    const nulls = { part: null, free: null, size: null, labels: { a: null } };
+    const made = await create(registry, f.scope(), read(kind, { spec: nulls }));
+    t.same("spec" in made && made.spec, { free: null, size: 3, labels: {} });
+    const scope = { ...f.scope(), group: "example.com" };
+    const apply = (name: string, spec: object) => {
+      const configuration = { apiVersion: "example.com/v1", kind: "Widget", metadata: { name }, spec };
+      return applyObject(registry, scope, name, configuration, { fieldManager: "a", force: true });
+    };
+    const { message } = await rejectionStatus(apply("a", nulls));
+    t.match(message, 'spec.part: Invalid value: "null": spec.part in body must be of type object: "null"');
+    t.match(message, 'spec.labels.a: Invalid value: "null": spec.labels.a in body must be of type string: "null"');
+    t.match((await apply("b", { free: null, size: null })).object, { spec: { free: null, size: 3 } });
+  },
+);
 
 t.test("objects to which later defaults add too many values can be read, changed and deleted", async (t) => {
   const members = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, "v"]));

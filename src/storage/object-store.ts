@@ -138,7 +138,7 @@ export class ObjectStore<T extends ApiObject> {
       const bytes = this.#encode(object);
       addEvent("Encode succeeded", { len: bytes.length });
       if (slice.isOver) await slice.end();
-      const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: object };
+      const { stored, shown } = this.#converted ? await this.#written(bytes) : this.#unconverted(bytes, object);
       const revision = await this.#store.create(key, toUnpooledBuffer(stored), options);
       addEvent("Txn call succeeded");
       if (stored.length > LARGE_BYTES) await slice.end();
@@ -165,9 +165,17 @@ export class ObjectStore<T extends ApiObject> {
     return (await this.#read(key))?.object;
   }
 
-  /** The object as a read returns it after its write: a conversion webhook may change it. Writes nothing. */
+  /** The object as a read returns it after its write: defaults or a webhook may change it. Writes nothing. */
   async roundTrip(object: T): Promise<T> {
-    return this.#converted ? (await this.#written(this.#codec.encode(object))).shown : object;
+    return this.#converted ? (await this.#written(this.#codec.encode(object))).shown : this.#asRead(object);
+  }
+
+  #unconverted(stored: Uint8Array, object: T): { readonly stored: Uint8Array; readonly shown: T } {
+    return { stored, shown: this.#asRead(object) };
+  }
+
+  #asRead(object: T): T {
+    return this.kind.strategy.afterDecode?.(object) ?? object;
   }
 
   /** Converts stored items for `decode`. Rejects with a `StatusError` when the webhook fails. */
@@ -224,10 +232,11 @@ export class ObjectStore<T extends ApiObject> {
       if (isSame) {
         // Only the store can confirm that nothing changes.
         if (state.bytes === undefined) throw staleCache(key);
-        if (state.isStale !== true) return { store: withResourceVersion(next, state.revision, bytes.length) };
+        if (state.isStale !== true)
+          return { store: withResourceVersion(this.#asRead(next), state.revision, bytes.length) };
       }
       const ttlSeconds = options.ttlSeconds?.(next);
-      const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
+      const { stored, shown } = this.#converted ? await this.#written(bytes) : this.#unconverted(bytes, next);
       addEvent("Transaction prepared");
       const revision = await this.#store.update(key, toUnpooledBuffer(stored), state.revision, { ttlSeconds });
       addEvent("Transaction committed");

@@ -1,20 +1,11 @@
 /** Texts of failed connections to extension servers, as Go's libraries word them. */
-import type { PeerCertificate } from "node:tls";
 import { errorText } from "../../client/webhook/webhook-errors.ts";
 
 /** `url`: of the server, with the name that its certificate must have. */
 export function describeFailure(error: unknown, url: URL): string {
   // A name with several addresses: the error of the first one.
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  const { code, cert } = first as NodeJS.ErrnoException & { readonly cert?: PeerCertificate };
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    const names = (cert?.subjectaltname ?? "").split(", ").map((name) => name.replace(/^(?:DNS|IP Address):/, ""));
-    const valid =
-      names.join("") === ""
-        ? "is not valid for any names, but wanted to match "
-        : `is valid for ${names.join(", ")}, not `;
-    return `tls: failed to verify certificate: x509: certificate ${valid}${url.hostname}`;
-  }
+  const { code } = first as NodeJS.ErrnoException;
   if (code === "ETIMEDOUT" || code === "ABORT_ERR") return "context deadline exceeded";
   if (code === "EPROTO" && /wrong version number|packet length too long/.test(String(first))) {
     return "tls: first record does not look like a TLS handshake";

@@ -1,8 +1,10 @@
 /** Error messages for webhooks, as Kubernetes and Go's libraries word them. */
 import { isIP } from "node:net";
+import type { PeerCertificate } from "node:tls";
 import { StatusError } from "../../api/status.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { hostOf } from "../transport/dial.ts";
+import { hostNameErrorText } from "./host-name-error.ts";
 
 const TEXT_MAX = 1024;
 
@@ -53,7 +55,11 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
 
 /** The message of Go's libraries for a failed connection: the one that people search for. */
 export function errorText(why: unknown, url: URL): string {
-  const error = why as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
+  const error = why as NodeJS.ErrnoException & {
+    readonly address?: string;
+    readonly port?: number;
+    readonly cert?: PeerCertificate;
+  };
   const { code = "" } = error;
   const at = `${isIP(error.address ?? "") === 6 ? `[${error.address}]` : error.address}:${error.port}`;
   if (UNKNOWN_AUTHORITY.has(code)) {
@@ -77,7 +83,7 @@ export function errorText(why: unknown, url: URL): string {
     case "CERT_NOT_YET_VALID":
       return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
     case "ERR_TLS_CERT_ALTNAME_INVALID":
-      return `tls: failed to verify certificate: x509: certificate is not valid for ${hostOf(url)}`;
+      return `tls: failed to verify certificate: x509: ${hostNameErrorText(error.cert, hostOf(url))}`;
     default:
       return error.message;
   }

@@ -170,7 +170,9 @@ function withoutLastApplied<T extends ApiObject>(
 
 /** Throws a 500 for what fits the types of apply, but not those of the kind, as Kubernetes does. */
 export function objectFromJson<T extends ApiObject>(kind: Kind<T>, value: unknown, configuration: Configuration): T {
-  const { value: object, errors } = decode(kind.schema, value ?? {}, { unknownFields: "drop", converter: true });
+  // Kubernetes removes the nulls of a custom resource when it decodes one, and only validates what apply has merged.
+  const options = { unknownFields: "drop", converter: true, keepNulls: true } as const;
+  const { value: object, errors } = decode(kind.schema, value ?? {}, options);
   const error = errors[0];
   if (error?.isInteger === true) throw badRequest(`${error.path}: ${error.message}`);
   if (error !== undefined) {

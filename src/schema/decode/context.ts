@@ -25,6 +25,8 @@ export interface DecodeContext {
   /** The value can contain a `NumberLiteral`. */
   readonly literals: boolean;
   readonly converter: boolean;
+  /** Nulls of fields that are not nullable and have no default stay for validation to reject. */
+  readonly keepNulls: boolean;
 }
 
 /** Returns undefined for null and after an error. */

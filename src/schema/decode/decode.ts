@@ -51,6 +51,8 @@ export interface DecodeOptions {
   readonly literals?: boolean | undefined;
   /** Errors have the texts of Go's converter of patched objects, instead of those of its JSON decoder. */
   readonly converter?: boolean | undefined;
+  /** Of custom resources, nulls of fields that are not nullable and have no default stay for validation to reject. */
+  readonly keepNulls?: boolean | undefined;
 }
 
 export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): DecodeResult<Infer<S>> {
@@ -63,6 +65,7 @@ export function decode<S extends Schema>(schema: S, value: unknown, options?: De
     report: options?.unknownFields !== "drop",
     literals: options?.literals === true,
     converter: options?.converter === true,
+    keepNulls: options?.keepNulls === true,
   };
   const result = decoderOf(schema)(value, context);
   return { value: result as Infer<S>, unknown: context.unknown, errors: context.errors };

@@ -3,7 +3,7 @@
  * nulls of fields that are not nullable. Validation checks the types of values.
  */
 
-import { membersOf } from "../members.ts";
+import { type Member, membersOf } from "../members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
 import { depthMax } from "../value/limits.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
@@ -29,6 +29,8 @@ export function unstructuredDecoder(schema: Schema, decoderOf: DecoderOf): Decod
 interface Slot {
   readonly schema: Schema;
   readonly decode: Decoder;
+  /** An absent member gets it. */
+  readonly hasDefault: boolean;
 }
 
 function objectPruner(schema: ObjectSchema, decoderOf: DecoderOf): Decoder {
@@ -36,7 +38,7 @@ function objectPruner(schema: ObjectSchema, decoderOf: DecoderOf): Decoder {
   let slots: ReadonlyMap<string, Slot> | undefined;
   return (value, context) => {
     if (!isPlainObject(value)) return preserve ? value : removeMembers(value, context);
-    slots ??= new Map(membersOf(schema).map((each) => [each.name, slotOf(each.schema, decoderOf)]));
+    slots ??= new Map(membersOf(schema).map((each) => [each.name, slotOf(each, decoderOf)]));
     if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
@@ -55,7 +57,7 @@ function mapPruner(schema: MapSchema, decoderOf: DecoderOf): Decoder {
   let slot: Slot | undefined;
   return (value, context) => {
     if (!isPlainObject(value)) return removeMembers(value, context);
-    slot ??= slotOf(schema.values, decoderOf);
+    slot ??= { schema: schema.values, decode: decoderOf(schema.values), hasDefault: false };
     if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
@@ -86,8 +88,8 @@ function listPruner(schema: ListSchema, decoderOf: DecoderOf): Decoder {
   };
 }
 
-function slotOf(schema: Schema, decoderOf: DecoderOf): Slot {
-  return { schema, decode: decoderOf(schema) };
+function slotOf({ schema, field }: Member, decoderOf: DecoderOf): Slot {
+  return { schema, decode: decoderOf(schema), hasDefault: field.default !== undefined };
 }
 
 function decodeMember(
@@ -101,6 +103,7 @@ function decodeMember(
     const { nullable, nullDefault } = slot.schema;
     if (nullable === true) setMember(members, name, null);
     else if (nullDefault !== undefined) setMember(members, name, structuredClone(nullDefault));
+    else if (context.keepNulls && !slot.hasDefault) setMember(members, name, null);
     return;
   }
   const decoded = slot.decode(value, context);

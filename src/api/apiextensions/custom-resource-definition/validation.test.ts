@@ -20,6 +20,12 @@ t.test("validateDefinition() reports shared fields at the top level of the spec"
   t.same(errorsOf(definitionOf({ schema }, { schema: bad })), [`spec.versions[1].schema.${why}`]);
 });
 
+t.test("validateDefinition() prints an empty list of versions as Kubernetes", async (t) => {
+  const why = "must have exactly one version marked as storage version";
+  const value = "[]apiextensions.CustomResourceDefinitionVersion(nil)";
+  t.match(errorsOf(definitionOf()).join("\n"), `spec.versions: Invalid value: ${value}: ${why}`);
+});
+
 t.test("validateDefinition() limits the cost of rules, and suggests bounds", async (t) => {
   const item = { type: "string", "x-kubernetes-validations": [{ rule: "self.matches('a+')" }] };
   const list = (more: object): JsonSchemaProps => ({ type: "array", items: item, ...more });

@@ -7,6 +7,7 @@ import {
   notSupported,
   requiredField,
   tooMany,
+  unquoted,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -182,11 +183,14 @@ function* validateVersions(
   }
   if (versions.filter(({ version }) => version.storage).length !== 1) {
     const why = "must have exactly one version marked as storage version";
-    errors.push(invalidField("spec.versions", spec.versions, why));
+    const value = versions.length === 0 ? NO_VERSIONS : spec.versions;
+    errors.push(invalidField("spec.versions", value, why));
   }
   const [first = ""] = names;
   return first === "" ? errors : [...errors, ...validateFieldName("spec.version", first)];
 }
+
+const NO_VERSIONS = unquoted("[]apiextensions.CustomResourceDefinitionVersion(nil)");
 
 function validateFieldName(field: string, name: string): readonly FieldError[] {
   const problems = dns1035Label(name);

@@ -96,3 +96,16 @@ t.test("createCustomKind() validates embedded resources", async (t) => {
   const lenient = read(kind, { spec: { template: { apiVersion: "v1", kind: "Pod", metadata } } });
   t.same(validate(kind, lenient), [], "any path segment is a name, any qualified name a finalizer");
 });
+
+t.test("the warning of a deprecated version names the newest version that is newer, served and not deprecated", (t) => {
+  const names = ["v1alpha1", "v1beta1", "v1", "v2alpha1", "v2", "v3"];
+  const definition = definitionOf(
+    ...names.map((name) => ({ name, storage: name === "v1", served: name !== "v3", deprecated: name !== "v1" })),
+  );
+  const warning = (version: string): string | undefined => createCustomKind(definition, version).deprecation;
+  t.equal(warning("v1beta1"), "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget");
+  t.equal(warning("v2alpha1"), "example.com/v2alpha1 Widget is deprecated; use example.com/v1 Widget");
+  t.equal(warning("v2"), "example.com/v2 Widget is deprecated");
+  t.equal(warning("v1"), undefined);
+  t.end();
+});

@@ -26,6 +26,7 @@ import {
   statusSubresource,
   updateGeneration,
 } from "../../strategy.ts";
+import { compareVersions } from "../../version-order.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
@@ -130,7 +131,16 @@ function deprecationOf(
   { deprecated = false, deprecationWarning, name }: CustomResourceDefinitionVersion,
 ): Pick<Kind, "deprecation"> {
   if (!deprecated) return {};
-  return { deprecation: deprecationWarning ?? `${spec.group}/${name} ${spec.names.kind} is deprecated` };
+  return { deprecation: deprecationWarning ?? defaultDeprecation(spec, name) };
+}
+
+/** Names the newest version that is served and not deprecated, if it is newer. */
+function defaultDeprecation({ group, names, versions }: CustomResourceDefinition["spec"], version: string): string {
+  const others = versions.filter(({ served, deprecated }) => served && deprecated !== true).map(({ name }) => name);
+  const [newest] = others.sort(compareVersions);
+  const warning = `${group}/${version} ${names.kind} is deprecated`;
+  if (newest === undefined || compareVersions(newest, version) >= 0) return warning;
+  return `${warning}; use ${group}/${newest} ${names.kind}`;
 }
 
 function conversionOf(
