@@ -87,6 +87,7 @@ t.test(
       metadata: { name: "10.0.0.11" },
       spec: { parentRef: { resource: "widgets", name: "other" } },
     });
+    await f.clock.advance(61_000);
     await start(f);
     const held = async (ip: string) =>
       (await objects.objects.get(objects.objects.key(undefined, ip)))?.spec?.parentRef?.name;

@@ -24,7 +24,7 @@ import { DualWriteAddresses } from "../../registry/service-allocation/dual-write
 import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
 import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
 import { type RepairResult, repairAddresses } from "../../registry/service-allocation/repair.ts";
-import { type LeakedAddresses, repairBitmap } from "../../registry/service-allocation/repair-bitmaps.ts";
+import { type LeakedBits, repairBitmap } from "../../registry/service-allocation/repair-bitmaps.ts";
 import { update } from "../../registry/update.ts";
 import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
@@ -137,12 +137,13 @@ export async function startServiceAllocation(
     for (const name of config.serviceNames.filter((each) => each !== KUBERNETES_SERVICE))
       await ensureApiService(services, name, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
   };
-  const leaked = ranges.map((): LeakedAddresses => new Map());
+  const leaked = ranges.map((): LeakedBits => new Map());
   // Beside the objects the bitmaps are a copy, and need not have the addresses of all ServiceCIDRs.
   const bitmapLog = usesObjects ? silentLogger : log;
   const repairBitmaps = async (): Promise<void> => {
     for (const [i, range] of (bitmaps?.ranges ?? []).entries())
       report(await repairBitmap(services, range, leaked[i] ?? new Map(), scope, bitmapLog), bitmapLog);
+    report(await ports.repair(scope, log), log, "node ports");
   };
   const repair = async (revision: Revision): Promise<void> => {
     if (usesObjects) report(await repairAddresses(services, objects, objectAddresses, scope, revision), log);
@@ -182,8 +183,8 @@ function combineAllocators(
   return usesObjects ? new DualWriteAddresses(objects, bitmaps) : bitmaps;
 }
 
-function report({ released, allocated }: RepairResult, log: Logger): void {
-  if (released + allocated > 0) log.info("Repaired service IP addresses", { released, allocated });
+function report({ released, allocated }: RepairResult, log: Logger, what = "service IP addresses"): void {
+  if (released + allocated > 0) log.info(`Repaired ${what}`, { released, allocated });
 }
 
 /** Deletes the service `svc` of an earlier start with its endpoints, unless a user created it. */

@@ -114,6 +114,13 @@ export class ServiceAddresses implements ClusterIpAllocator {
     }
   }
 
+  /** Whether an object has the address. */
+  async has(text: string): Promise<boolean> {
+    const ip = parseIp(text);
+    const { objects } = this.#addresses;
+    return ip !== undefined && (await objects.get(objects.key(undefined, formatIp(ip)))) !== undefined;
+  }
+
   /** False when the address is in use. */
   async #create(scope: Scope, { namespace, name }: ServiceName, ip: Ip): Promise<boolean> {
     const object: IPAddress = {

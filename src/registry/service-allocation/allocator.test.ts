@@ -6,10 +6,8 @@ import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { prefixRange } from "../../storage/store.ts";
 import { rejectionStatus } from "../../testing/registry/registry-fixture.ts";
 import { type ServicesFixture, servicesFixture } from "../../testing/registry/service-allocation-fixture.ts";
-import type { FakeClock } from "../../testing/std/fake-clock.ts";
 import { create } from "../create.ts";
 import { remove } from "../delete.ts";
 import { get } from "../get.ts";
@@ -18,6 +16,7 @@ import { update } from "../update.ts";
 import { ServiceAddresses } from "./addresses.ts";
 import { ServiceAllocator } from "./allocator.ts";
 import { NodePorts } from "./node-ports.ts";
+import { RangeBitmap } from "./range-bitmap.ts";
 
 const port = { port: 80 };
 
@@ -99,42 +98,94 @@ t.test("ServiceAllocator allocates no port twice to concurrent writes", async (t
   });
 });
 
-t.test(
-  "ServiceAllocator allocates no port twice on two servers over one store, and ports of a dead server expire",
-  async (t) => {
-    await using f = await servicesFixture(["10.0.0.0/24"]);
-    const { store, clock } = f.registries.deps;
-    await using others = new Registries(f.registries.scheme, { ...f.registries.deps });
-    const services = others.of(serviceKind);
-    const random = seededRandom(1);
-    const addresses = new ServiceAddresses(others.of(ipAddressKind), others.of(serviceCIDRKind), random);
-    const ports = new NodePorts(services, { first: 30_000, last: 30_003 }, random);
-    const endpoints = others.of(endpointsKind);
-    services.allocator = new ServiceAllocator({ families: ["IPv4"], addresses, ports, endpoints, log: silentLogger });
-    const spec = { type: "NodePort", ports: [port] } as const;
-    const made = await Promise.all(
-      [f.services, services, f.services, services].map((on, i) =>
-        create(on, f.scope(), { metadata: { name: `s${i}` }, spec }),
-      ),
-    );
-    t.same(made.map((one) => one.spec?.ports?.[0]?.nodePort).sort(), [30_000, 30_001, 30_002, 30_003]);
-    const held = await store.list(prefixRange("/registry/ranges/"));
-    t.same(held.items, [], "only for as long as it takes");
-    const first = made[0]?.spec?.ports?.[0]?.nodePort ?? 0;
-    const named = { type: "NodePort", ports: [{ port: 80, nodePort: first }] } as const;
-    const again = () => create(services, f.scope(), { metadata: { name: "again" }, spec: named });
-    t.match(await rejectionStatus(again()), { code: 422, message: /provided port is already allocated$/ });
-    await remove(f.services, f.scope(), "s0");
-    await store.create(`/registry/ranges/servicenodeports/${first}`, new Uint8Array(), { ttlSeconds: 120 });
-    t.match(
-      await rejectionStatus(again()),
-      { code: 422, message: /provided port is already allocated$/ },
-      "another writes",
-    );
-    await (clock as FakeClock).advance(130_000);
-    t.equal((await again()).spec?.ports?.[0]?.nodePort, first);
-  },
-);
+/** The ports whose bits are set in the store. */
+async function bitsOf(f: ServicesFixture): Promise<readonly number[]> {
+  const stored = await nodePortBitmap(f).read();
+  return [...(stored?.bits ?? [])].map((bit) => 30_000 + bit).sort();
+}
+
+function nodePortBitmap(f: ServicesFixture): RangeBitmap {
+  const names = { name: "servicenodeports", resource: "servicenodeportallocations" };
+  return new RangeBitmap({ ...names, range: "30000-30003", size: 4 }, f.registries.deps);
+}
+
+t.test("ServiceAllocator allocates no port twice on two servers over one store, nor one of Kubernetes", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  await using others = new Registries(f.registries.scheme, { ...f.registries.deps });
+  const services = others.of(serviceKind);
+  const random = seededRandom(1);
+  const addresses = new ServiceAddresses(others.of(ipAddressKind), others.of(serviceCIDRKind), random);
+  const ports = new NodePorts(services, { first: 30_000, last: 30_003 }, random);
+  const endpoints = others.of(endpointsKind);
+  services.allocator = new ServiceAllocator({ families: ["IPv4"], addresses, ports, endpoints, log: silentLogger });
+  const spec = { type: "NodePort", ports: [port] } as const;
+  const made = await Promise.all(
+    [f.services, services, f.services, services].map((on, i) =>
+      create(on, f.scope(), { metadata: { name: `s${i}` }, spec }),
+    ),
+  );
+  const all = [30_000, 30_001, 30_002, 30_003];
+  t.same(made.map((one) => one.spec?.ports?.[0]?.nodePort).sort(), all);
+  t.same(await bitsOf(f), all);
+  const first = made[0]?.spec?.ports?.[0]?.nodePort ?? 0;
+  const named = { type: "NodePort", ports: [{ port: 80, nodePort: first }] } as const;
+  const again = () => create(services, f.scope(), { metadata: { name: "again" }, spec: named });
+  const taken = { code: 422, message: /provided port is already allocated$/ };
+  t.match(await rejectionStatus(again()), taken);
+  await remove(f.services, f.scope(), "s0");
+  const set = (isSet: boolean) =>
+    nodePortBitmap(f).update((stored) => {
+      const bits = stored!.bits;
+      if (isSet) bits.add(first - 30_000);
+      else bits.delete(first - 30_000);
+      return bits;
+    });
+  await set(true);
+  t.match(await rejectionStatus(again()), taken, "allocated by another server, whose service is not stored yet");
+  await set(false);
+  t.equal((await again()).spec?.ports?.[0]?.nodePort, first);
+});
+
+t.test("ServiceAllocator keeps the bits of node ports equal to those of the services", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  const at = (nodePort: number) => ({ type: "NodePort", ports: [{ port: 80, nodePort }] }) as const;
+  const made = await make(f, "a", at(30_001));
+  t.same(await bitsOf(f), [30_001]);
+  const moved = await change(f, made, at(30_002));
+  t.same(await bitsOf(f), [30_002], "of a changed port");
+  const hidden = await change(f, moved, { type: "ClusterIP", ports: [port] });
+  t.same(await bitsOf(f), [], "of a changed type");
+  await change(f, hidden, at(30_003));
+  await remove(f.services, f.scope(), "a");
+  t.same(await bitsOf(f), [], "of a deleted service");
+  await rejectionStatus(make(f, "b", { ...at(30_001), ports: [{ port: 0, nodePort: 30_001 }] }));
+  await make(f, "b", { type: "NodePort" }, true);
+  t.same(await bitsOf(f), [], "of a failed write and a dry run");
+  await make(f, "c", at(30_000));
+  await f.store.delete(
+    "/registry/ranges/servicenodeports",
+    (await f.store.get("/registry/ranges/servicenodeports"))!.modified,
+  );
+  t.match(await rejectionStatus(make(f, "d", at(30_000))), { code: 422 }, "services count without the bitmap");
+  await make(f, "d", at(30_001));
+  t.same(await bitsOf(f), [30_000, 30_001]);
+});
+
+t.test("NodePorts.repair() sets the bits of services, and clears others found for the third time", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  await make(f, "a", { type: "NodePort", ports: [{ port: 80, nodePort: 30_001 }] });
+  await nodePortBitmap(f).update(({ bits } = { bits: nodePortBitmap(f).empty(), isCurrent: true }) => {
+    bits.delete(1);
+    bits.add(2);
+    return bits;
+  });
+  const repair = () => f.ports.repair(f.scope(""), silentLogger);
+  t.same(await repair(), { released: 0, allocated: 1 });
+  t.same(await bitsOf(f), [30_001, 30_002]);
+  t.same(await repair(), { released: 0, allocated: 0 });
+  t.same(await repair(), { released: 1, allocated: 0 });
+  t.same(await bitsOf(f), [30_001]);
+});
 
 t.test("ServiceAllocator releases addresses of a changed type once the service is stored", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"], 30_000);

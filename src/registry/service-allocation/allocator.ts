@@ -15,7 +15,7 @@ import { metadataOf } from "../write/object-metadata.ts";
 import { AddressUnavailable, type ClusterIpAllocator, type ServiceName } from "./addresses.ts";
 import { type ClusterFamilies, keepsPreferDualStack, setIpFamilies } from "./families.ts";
 import { internalError } from "./internal-error.ts";
-import type { NodePorts, PortAllocation } from "./node-ports.ts";
+import { type NodePorts, nodePortsOfService, type PortAllocation } from "./node-ports.ts";
 import { allocateNodePorts, needsNodePorts } from "./port-assignment.ts";
 
 export interface ServiceAllocatorDeps {
@@ -57,11 +57,12 @@ export class ServiceAllocator implements Allocator<Service> {
       return {
         object,
         commit: async (written) => {
-          if (portAllocation !== undefined) await ports.commit(portAllocation, written);
-          if (!dryRun) await this.#releaseAddresses(scope, name, plan.release);
+          if (dryRun) return;
+          await this.#releasePorts(name, portsWithout(previous, written));
+          await this.#releaseAddresses(scope, name, plan.release);
         },
         rollback: async () => {
-          if (portAllocation !== undefined) await ports.rollback(portAllocation);
+          if (!dryRun) await this.#releasePorts(name, portAllocation?.allocated ?? []);
           await releaseAllocated();
         },
       };
@@ -75,6 +76,7 @@ export class ServiceAllocator implements Allocator<Service> {
     const spec = specOf(service);
     const name = serviceName(scope, service);
     if (!isHeadless(spec)) await this.#releaseAddresses(scope, name, spec.clusterIPs ?? []);
+    await this.#releasePorts(name, nodePortsOfService(service));
     const { endpoints, log } = this.#deps;
     try {
       await remove(endpoints, { ...withoutCancellation(scope), namespace: name.namespace }, name.name);
@@ -94,6 +96,17 @@ export class ServiceAllocator implements Allocator<Service> {
           service: name.name,
         });
       }
+    }
+  }
+
+  async #releasePorts(name: ServiceName, ports: readonly number[]): Promise<void> {
+    try {
+      await this.#deps.ports.release(ports);
+    } catch (error) {
+      this.#deps.log.error("Failed to release node ports; they are released by a later repair", error, {
+        ports: ports.join(","),
+        service: name.name,
+      });
     }
   }
 
@@ -136,6 +149,13 @@ export class ServiceAllocator implements Allocator<Service> {
       return reject(scope, service, [invalidField("spec.clusterIPs", specOf(service).clusterIPs, detail)]);
     }
   }
+}
+
+/** The node ports that the service had and has no more. */
+function portsWithout(previous: Service | undefined, written: Service): readonly number[] {
+  if (previous === undefined) return [];
+  const kept = nodePortsOfService(written);
+  return nodePortsOfService(previous).filter((port) => !kept.includes(port));
 }
 
 /** The scope without the client's signal: a disconnected client must not leave allocations behind. */

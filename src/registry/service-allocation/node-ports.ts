@@ -1,14 +1,16 @@
 /**
- * Node ports of services. A port is in use when a service specifies it. During a write a key in the store reserves the
- * port against other servers over the same store; the key of a server that dies expires.
+ * Node ports of services. The bitmap in the store has those of all servers over it, also Kubernetes'; a port that a
+ * stored service specifies is in use too.
  */
 import type { Service } from "../../api/core/service/schema.ts";
 import { mayHaveNodePorts } from "../../api/core/service/types.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import { type Revision, StoreError } from "../../storage/store.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
-import { metadataOf } from "../write/object-metadata.ts";
+import { type Bits, RangeBitmap, type StoredBits } from "./range-bitmap.ts";
+import type { RepairResult } from "./repair.ts";
+import { type LeakedBits, repairBits, type UsedBits } from "./repair-bitmaps.ts";
 
 export interface PortRange {
   readonly first: number;
@@ -19,9 +21,6 @@ export interface PortRange {
 const STATIC_STEP = 32;
 const STATIC_MIN = 16;
 const STATIC_MAX = 128;
-
-/** Time to live of a reservation; longer than the timeout of any write. */
-const RESERVED_SECONDS = 120;
 
 /** How a port was chosen: by the client, or by the server. */
 export type PortScope = "static" | "dynamic";
@@ -36,154 +35,168 @@ export class NodePorts {
   readonly #range: PortRange;
   readonly #random: RandomSource;
   readonly #observer: PortObserver | undefined;
-  /** Ports of writes in progress (`undefined`), and of stored services that the cache may not have yet. */
-  readonly #reserved = new Map<number, Revision | undefined>();
-  /** The reservations of the former in the store, with the revision of the key. */
-  readonly #reservations = new Map<number, Revision>();
+  readonly #bitmap: RangeBitmap;
+  readonly #leaked: LeakedBits = new Map();
 
   constructor(services: Registry<Service>, range: PortRange, random: RandomSource, observer?: PortObserver) {
     this.#services = services;
     this.#range = range;
     this.#random = random;
     this.#observer = observer;
+    const { first, last } = range;
+    const names = { name: "servicenodeports", resource: "servicenodeportallocations" };
+    this.#bitmap = new RangeBitmap({ ...names, range: `${first}-${last}`, size: last - first + 1 }, services.deps);
   }
 
   /** The ports that these services use, and how many there are. */
   usage(services: readonly Service[]): { readonly used: number; readonly size: number } {
     const { first, last } = this.#range;
-    const ports = new Set<number>();
-    for (const service of services) addPorts(service, ports);
+    const ports = new Set(services.flatMap(nodePortsOfService));
     return { used: [...ports].filter((port) => port >= first && port <= last).length, size: last - first + 1 };
   }
 
   /**
-   * Allocates the ports that `choose` takes; calls it again when another server reserved one of them. The allocation
-   * excludes the ports of all stored services. Throws what `choose` throws.
+   * Allocates the ports that `choose` takes; calls it again when another server was first. Throws what `choose` throws.
    */
   async allocate<T>(
     scope: Pick<Scope, "signal">,
     dryRun: boolean,
     choose: (allocation: PortAllocation) => T,
   ): Promise<readonly [chosen: T, allocation: PortAllocation]> {
-    const reservedByOthers: number[] = [];
-    for (;;) {
-      const used = await this.#usedPorts(scope);
-      for (const port of [...this.#reserved.keys(), ...reservedByOthers]) used.add(port);
-      const allocation = new PortAllocation(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
+    // Before the bits: a service that is stored after this read has set them.
+    const ofServices = await this.#portsOfServices(scope);
+    const attempt = (stored: StoredBits | undefined): readonly [T, PortAllocation, Bits] => {
+      const bits = stored?.isCurrent === true ? stored.bits : this.#toBits(ofServices);
+      const used = new Set(ofServices);
+      for (const bit of bits) used.add(this.#range.first + bit);
+      const allocation = new PortAllocation(this.#range, this.#random, used, dryRun);
       try {
         const chosen = choose(allocation);
-        const lost = dryRun ? [] : await this.#reserve(scope, allocation.allocated);
-        if (lost.length === 0) {
-          if (!dryRun) for (const each of allocation.scopes) this.#observer?.countPort(each);
-          return [chosen, allocation];
-        }
-        reservedByOthers.push(...lost);
+        for (const port of allocation.allocated) bits.add(port - this.#range.first);
+        return [chosen, allocation, bits];
       } catch (error) {
         if (allocation.failed !== undefined && !dryRun) this.#observer?.countPortError(allocation.failed);
-        await this.rollback(allocation);
         throw error;
       }
-      await this.rollback(allocation);
+    };
+    if (dryRun) {
+      const [chosen, allocation] = attempt(await this.#bitmap.read());
+      return [chosen, allocation];
     }
+    let last: readonly [T, PortAllocation, Bits] | undefined;
+    await this.#bitmap.update((stored) => {
+      last = attempt(stored);
+      return last[2];
+    });
+    const [chosen, allocation] = last!;
+    for (const each of allocation.scopes) this.#observer?.countPort(each);
+    return [chosen, allocation];
   }
 
-  /** The service is stored: the caches of all servers soon have its ports. Does not throw. */
-  async commit({ allocated }: PortAllocation, written: Service): Promise<void> {
-    const revision = Number(metadataOf(written).resourceVersion) as Revision;
-    for (const port of allocated) if (this.#reserved.has(port)) this.#reserved.set(port, revision);
-    await this.#unreserve(allocated);
+  /** No service has them any more. */
+  async release(ports: readonly number[]): Promise<void> {
+    const { first, last } = this.#range;
+    const held = ports.filter((port) => port >= first && port <= last);
+    if (held.length === 0) return;
+    await this.#bitmap.update((stored) => {
+      const bits = stored?.bits ?? this.#bitmap.empty();
+      if (stored?.isCurrent === true) for (const port of held) bits.delete(port - first);
+      return bits;
+    });
   }
 
-  /** Does not throw. */
-  async rollback({ allocated }: PortAllocation): Promise<void> {
-    await this.#unreserve(allocated);
-    for (const port of allocated) this.#reserved.delete(port);
+  /** Sets the ports of stored services, and clears others when it finds them for the third time. */
+  async repair(scope: Scope, log: Logger): Promise<RepairResult> {
+    const replace = async (rebuild: (stored: Bits) => Promise<Bits>): Promise<void> =>
+      await this.#bitmap.replace((stored) => rebuild(stored?.bits ?? this.#bitmap.empty()));
+    return await repairBits({ replace, usedBits: (stored) => this.#usedBits(stored, scope, log) }, this.#leaked);
   }
 
-  /** Node ports of all services. */
-  async #usedPorts(scope: Pick<Scope, "signal">): Promise<Set<number>> {
+  async #usedBits(stored: Bits, scope: Scope, log: Logger): Promise<UsedBits> {
+    const { first, last } = this.#range;
+    const used = this.#bitmap.empty();
+    let allocated = 0;
     const cache = await this.#services.freshCache(scope);
-    for (const [port, revision] of this.#reserved) {
-      if (revision !== undefined && cache.hasReached(revision)) this.#reserved.delete(port);
-    }
-    const used = new Set<number>();
-    for (const { object } of cache.list(this.#services.objects.prefix()).items) addPorts(object, used);
-    return used;
-  }
-
-  /** Reserves the ports; resolves with those that another server reserved first. */
-  async #reserve(scope: Pick<Scope, "signal">, ports: readonly number[]): Promise<readonly number[]> {
-    if (ports.length === 0) return [];
-    const { store } = this.#services.deps;
-    const lost: number[] = [];
-    for (const port of ports) {
-      try {
-        const options = { ttlSeconds: RESERVED_SECONDS };
-        this.#reservations.set(port, await store.create(this.#key(port), new Uint8Array(), options));
-      } catch (error) {
-        if (!(error instanceof StoreError) || error.code !== "exists") throw error;
-        lost.push(port);
+    for (const { object } of cache.list(this.#services.objects.prefix()).items) {
+      for (const port of new Set(nodePortsOfService(object))) {
+        const { name: service = "", namespace = "" } = object.metadata ?? {};
+        const bit = port - first;
+        if (port < first || port > last) {
+          log.warn("The node port is not within the port range, please recreate the service", {
+            port,
+            service,
+            namespace,
+          });
+        } else if (used.has(bit)) {
+          log.warn("The node port was assigned to multiple services, please recreate the service", {
+            port,
+            service,
+            namespace,
+          });
+        } else {
+          used.add(bit);
+          if (!stored.has(bit)) allocated++;
+        }
       }
     }
-    // The write of another server may have ended between the read of the services and the reservation.
-    const used = await this.#usedPorts(scope);
-    return [...lost, ...ports.filter((port) => used.has(port))];
+    return { used, allocated };
   }
 
-  async #unreserve(ports: readonly number[]): Promise<void> {
-    const { store } = this.#services.deps;
-    for (const port of ports) {
-      const revision = this.#reservations.get(port);
-      this.#reservations.delete(port);
-      // A reservation that cannot be deleted expires.
-      if (revision !== undefined) await store.delete(this.#key(port), revision).catch(() => {});
-    }
+  async #portsOfServices(scope: Pick<Scope, "signal">): Promise<ReadonlySet<number>> {
+    const cache = await this.#services.freshCache(scope);
+    const ports = new Set<number>();
+    for (const { object } of cache.list(this.#services.objects.prefix()).items) addPorts(object, ports);
+    return ports;
   }
 
-  #key(port: number): string {
-    return `${this.#services.deps.prefix}/ranges/servicenodeports/${port}`;
+  #toBits(ports: Iterable<number>): Bits {
+    const { first, last } = this.#range;
+    const bits = this.#bitmap.empty();
+    for (const port of ports) if (port >= first && port <= last) bits.add(port - first);
+    return bits;
   }
 }
 
+/** Those of its ports, and of its health check; each once. */
+export function nodePortsOfService(service: Service): readonly number[] {
+  const ports = new Set<number>();
+  addPorts(service, ports);
+  return [...ports];
+}
+
 /** Called for all services, most of which have no node ports: allocates no memory for them. */
-function addPorts({ spec }: Service, used: Set<number>): void {
+function addPorts({ spec }: Service, ports: Set<number>): void {
   if (spec === undefined || !mayHaveNodePorts(spec)) return;
-  if (spec.healthCheckNodePort) used.add(spec.healthCheckNodePort);
-  for (const { nodePort } of spec.ports ?? []) if (nodePort) used.add(nodePort);
+  if (spec.healthCheckNodePort) ports.add(spec.healthCheckNodePort);
+  for (const { nodePort } of spec.ports ?? []) if (nodePort) ports.add(nodePort);
 }
 
 /** The port is not available; the message is Kubernetes'. */
 export class PortUnavailable extends Error {}
 
-/** The ports of one write. Synchronous, so that no two writes allocate the same port. */
+/** The ports of one write. */
 export class PortAllocation {
   readonly #range: PortRange;
   readonly #random: RandomSource;
   readonly #used: Set<number>;
-  readonly #reserved: Map<number, Revision | undefined> | undefined;
+  readonly #isDryRun: boolean;
   readonly allocated: number[] = [];
   /** How each of them was chosen. */
   readonly scopes: PortScope[] = [];
   /** The one that was not available, after which there are no further ones. */
   failed: PortScope | undefined;
 
-  /** Without `reserved`, as in a dry run, other writes ignore the allocated ports. */
-  constructor(
-    range: PortRange,
-    random: RandomSource,
-    used: Set<number>,
-    reserved: Map<number, Revision | undefined> | undefined,
-  ) {
+  constructor(range: PortRange, random: RandomSource, used: Set<number>, isDryRun: boolean) {
     this.#range = range;
     this.#random = random;
     this.#used = used;
-    this.#reserved = reserved;
+    this.#isDryRun = isDryRun;
   }
 
   /** Allocates this port. Throws `PortUnavailable`. */
   allocate(port: number): void {
     const { first, last } = this.#range;
-    if (this.#reserved !== undefined && (port < first || port > last)) {
+    if (!this.#isDryRun && (port < first || port > last)) {
       const why = `The range of valid ports is ${first}-${last}`;
       throw this.#fail("static", `provided port is not in the valid range. ${why}`);
     }
@@ -223,6 +236,5 @@ export class PortAllocation {
     this.#used.add(port);
     this.allocated.push(port);
     this.scopes.push(scope);
-    this.#reserved?.set(port, undefined);
   }
 }

@@ -6,7 +6,7 @@ import { servicesFixture } from "../../testing/registry/service-allocation-fixtu
 import { create } from "../create.ts";
 import { repairAddresses } from "./repair.ts";
 
-t.test("repairAddresses() releases unused addresses stored before, and ignores later ones", async (t) => {
+t.test("repairAddresses() releases unused addresses after a minute, and ignores later ones", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"]);
   const [services, objects] = [f.registries.of(serviceKind), f.registries.of(ipAddressKind)];
   const scope = f.scope("");
@@ -22,7 +22,9 @@ t.test("repairAddresses() releases unused addresses stored before, and ignores l
   const until = f.store.current();
   await f.addresses.allocate(f.scope(), { ...name, name: "being-written" }, "10.0.0.12", false);
   const repair = async (last: Revision) => await repairAddresses(services, objects, f.addresses, scope, last);
-  t.same(await repair(until), { released: 1, allocated: 1 });
+  t.same(await repair(until), { released: 0, allocated: 1 }, "the service may be about to be written");
+  await f.clock.advance(61_000);
+  t.same(await repair(until), { released: 1, allocated: 0 });
   t.same([...(await f.taken())].sort(), ["10.0.0.10", "10.0.0.11", "10.0.0.12"]);
   t.same(await repair(until), { released: 0, allocated: 0 });
 });

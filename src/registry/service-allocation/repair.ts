@@ -15,9 +15,12 @@ export interface RepairResult {
   readonly allocated: number;
 }
 
+/** As in Kubernetes: an address that is younger may belong to a service that another server is writing. */
+const GRACE_MS = 60_000;
+
 /**
- * Releases addresses without a service, and allocates addresses of services that have no IPAddress object. Checks only
- * what was stored at `until`: an address that was allocated later may belong to a service that is being written.
+ * Releases addresses without a service that are older than a minute, and allocates addresses of services that have no
+ * IPAddress object. Checks only what was stored at `until`.
  */
 export async function repairAddresses(
   services: Registry<Service>,
@@ -39,6 +42,7 @@ export async function repairAddresses(
     if (revision > until || labels?.[MANAGER_LABEL] !== MANAGER || resource !== "services") continue;
     const owner = owners.get(name)?.metadata;
     if (owner?.name === service && owner.namespace === namespace) continue;
+    if (owner === undefined && isYoung(object, objects.deps.clock.now())) continue;
     await addresses.release(scope, { namespace, name: service }, name);
     released++;
   }
@@ -49,6 +53,10 @@ export async function repairAddresses(
     if (await allocate(addresses, scope, { namespace, name }, ip)) allocated++;
   }
   return { released, allocated };
+}
+
+function isYoung({ metadata }: IPAddress, now: number): boolean {
+  return now - Date.parse(metadata?.creationTimestamp ?? "") <= GRACE_MS;
 }
 
 /** In the canonical format, which is the name of the IPAddress object. */
