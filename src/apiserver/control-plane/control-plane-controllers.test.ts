@@ -126,6 +126,41 @@ t.test("EndpointReconciler publishes live servers, or added ones with type maste
   t.equal((await disabled.send(`GET ${ENDPOINTS}`)).status, 404);
 });
 
+t.test("serverIdentity() is Kubernetes' hash of the host and the component", async (t) => {
+  t.equal(serverIdentity("node-1"), "apiserver-lgabes5ywnaqeagh5dny4zlzs4");
+});
+
+t.test("EndpointReconciler sets the port at its start, and keeps that of another server later", async (t) => {
+  await using server = await served("192.0.2.9");
+  const port = async () => {
+    const [endpoints, slice] = [await server.send(`GET ${ENDPOINTS}`), await server.send(`GET ${SLICE}`)];
+    return [endpoints.json.subsets[0].ports[0].port, slice.json.ports[0].port];
+  };
+  const [own] = await port();
+  const others = [{ name: "https", port: 7443, protocol: "TCP" }];
+  await patch(server, ENDPOINTS, { subsets: [{ addresses: [{ ip: "192.0.2.9" }], ports: others }] });
+  await server.clock.advance(10_500);
+  t.same(await port(), [7443, 7443]);
+  await patch(server, ENDPOINTS, { subsets: [] });
+  await server.clock.advance(10_500);
+  t.same(await port(), [own, own], "none is published");
+});
+
+t.test("EndpointReconciler replaces a slice of the other type of addresses, and corrects labels", async (t) => {
+  await using server = await served("192.0.2.9");
+  const slice = (await server.send(`GET ${SLICE}`)).json;
+  await server.send(`DELETE ${SLICE}`);
+  const { name, namespace } = slice.metadata;
+  const body = { ...slice, metadata: { name, namespace }, addressType: "IPv6", endpoints: [] };
+  await server.send(`POST ${SLICE.slice(0, SLICE.lastIndexOf("/"))}`, { body });
+  await server.clock.advance(10_500);
+  const replaced = (await server.send(`GET ${SLICE}`)).json;
+  t.match(replaced, { addressType: "IPv4", endpoints: [{ addresses: ["192.0.2.9"] }] });
+  await patch(server, SLICE, { metadata: { labels: { "kubernetes.io/service-name": "other", more: "x" } } });
+  await server.clock.advance(10_500);
+  t.same((await server.send(`GET ${SLICE}`)).json.metadata.labels, slice.metadata.labels);
+});
+
 for (const type of ["lease", "master-count"] as const) {
   t.test(`EndpointReconciler removes a server that stops, unless it is the last one, with type ${type}`, async (t) => {
     const store = keepOpen(createMemoryStore({ clock: new FakeClock() }));

@@ -10,7 +10,9 @@ import { serviceKind } from "../../api/core/service/kind.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import type { EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
+import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
@@ -38,6 +40,8 @@ export class EndpointReconciler {
   readonly #options: EndpointReconcilerOptions;
   readonly #signal: AbortSignal;
   readonly #leases: ObjectStore<Endpoints>;
+  /** Set until this server has published its port once: servers with different ports do not write in turns. */
+  #setsPorts = true;
 
   constructor(registries: Registries, options: EndpointReconcilerOptions, signal: AbortSignal) {
     this.#registries = registries;
@@ -63,6 +67,7 @@ export class EndpointReconciler {
     if (type === "lease") await this.#renewLease();
     const live = type === "lease" ? await this.#leasedAddresses() : [...(await this.#publishedAddresses()), address];
     await this.#publish([...new Set(live)].sort());
+    this.#setsPorts = false;
   }
 
   /** Removes this server from the endpoints at shutdown, unless it is the last one. */
@@ -114,12 +119,19 @@ export class EndpointReconciler {
 
   async #publishFor(name: string, addresses: readonly string[]): Promise<void> {
     const scope = systemScope(NAMESPACE, this.#signal);
-    const { port } = this.#options;
-    const ports = [{ name: PORT_NAME, port, protocol: "TCP" as const }];
-    const subsets = [{ addresses: addresses.map((ip) => ({ ip })), ports }];
-    const endpoints: Endpoints = { metadata: { name, namespace: NAMESPACE, labels: SKIP_MIRROR }, subsets };
+    const own = [{ name: PORT_NAME, port: this.#options.port, protocol: "TCP" as const }];
+    const members = addresses.map((ip) => ({ ip }));
+    let ports = own;
+    const endpoints: Endpoints = {
+      metadata: { name, namespace: NAMESPACE, labels: SKIP_MIRROR },
+      subsets: [{ addresses: members, ports }],
+    };
     await ensure(this.#registries.of(endpointsKind), scope, endpoints, (found) => {
       const labelled = found.metadata?.labels?.["endpointslice.kubernetes.io/skip-mirror"] === "true";
+      const [first, second] = found.subsets ?? [];
+      const published = second === undefined ? first?.ports : undefined;
+      if (!this.#setsPorts && published !== undefined) ports = published as typeof own;
+      const subsets = [{ addresses: members, ports }];
       if (labelled && deepEqual(found.subsets, subsets)) return undefined;
       return {
         ...found,
@@ -127,24 +139,37 @@ export class EndpointReconciler {
         subsets,
       };
     });
-    const slice = sliceOf(name, addresses, port, this.#options.address);
-    await ensure(this.#registries.of(endpointSliceKind), scope, slice, (found) => {
-      const { endpoints: wanted, ports: open } = slice;
-      return deepEqual(found.endpoints, wanted) && deepEqual(found.ports, open)
-        ? undefined
-        : { ...found, endpoints: wanted, ports: open };
+    await this.#publishSlice(sliceOf(name, addresses, ports), scope);
+  }
+
+  async #publishSlice(slice: EndpointSlice, scope: Scope): Promise<void> {
+    const registry = this.#registries.of(endpointSliceKind);
+    const { name = "", labels } = slice.metadata ?? {};
+    const found = await registry.objects.get(registry.key(scope, name));
+    // The type of addresses cannot be changed.
+    if (found !== undefined && found.addressType !== slice.addressType)
+      await ignoreConflict(remove(registry, scope, name, { preconditions: { uid: found.metadata?.uid } }));
+    await ensure(registry, scope, slice, (current) => {
+      const { endpoints, ports } = slice;
+      if (
+        deepEqual(current.endpoints, endpoints) &&
+        deepEqual(current.ports, ports) &&
+        deepEqual(current.metadata?.labels, labels)
+      )
+        return undefined;
+      return { ...current, metadata: { ...current.metadata, labels }, endpoints, ports };
     });
   }
 }
 
-/** A slice has one address type: that of this server's own address. */
-function sliceOf(name: string, addresses: readonly string[], port: number, own: string): EndpointSlice {
-  const family = parseIp(own)?.family;
+/** As in Kubernetes: IPv6 when all addresses are, or else its IPv4 addresses. */
+function sliceOf(name: string, addresses: readonly string[], ports: EndpointSlice["ports"]): EndpointSlice {
+  const family = addresses.every((address) => parseIp(address)?.family === "IPv6") ? "IPv6" : "IPv4";
   const members = addresses.filter((address) => parseIp(address)?.family === family);
   return {
     metadata: { name, namespace: NAMESPACE, labels: { "kubernetes.io/service-name": name } },
-    addressType: own.includes(":") ? "IPv6" : "IPv4",
+    addressType: family,
     endpoints: members.map((address) => ({ addresses: [address], conditions: { ready: true } })),
-    ports: [{ name: PORT_NAME, protocol: "TCP", port }],
+    ports,
   };
 }

@@ -17,12 +17,23 @@ const SECONDS = 3600;
 /** The base32 alphabet of RFC 4648, in lower case. */
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
-/** The name of the lease: a hash of the host name, which may be too long for an object name. */
+/**
+ * The name of the lease: Kubernetes' hash of the host and the component, so that its server and this one on a host have
+ * one lease, one after the other.
+ */
 export function serverIdentity(host: string): string {
-  const bytes = createHash("sha256").update(host).digest().subarray(0, 16);
+  const hashed = Buffer.concat([host, COMPONENT].flatMap((text) => [lengthOf(text), Buffer.from(text)]));
+  const bytes = createHash("sha256").update(hashed).digest().subarray(0, 16);
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   const letters = (bits.match(/.{1,5}/g) ?? []).map((five) => BASE32[Number.parseInt(five.padEnd(5, "0"), 2)]);
   return `apiserver-${letters.join("")}`;
+}
+
+/** In bytes, as a big-endian number of 16 bits. */
+function lengthOf(text: string): Buffer {
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(Buffer.byteLength(text));
+  return length;
 }
 
 export class IdentityLease {
