@@ -41,14 +41,12 @@ export async function list<T extends ApiObject>(
   query: ListQuery = {},
 ): Promise<ListPage<T>> {
   const selection = select(registry, scope, query);
-  // With resourceVersion=0 Kubernetes' watch cache ignores the limit.
-  const limited = query.limit !== undefined && query.limit > 0 && query.resourceVersion !== "0";
-  const limit = limited ? query.limit : undefined;
+  const limit = query.limit !== undefined && query.limit > 0 && !ignoresLimit(query) ? query.limit : undefined;
   if (query.continue) {
+    const { start, revision } = decodeContinue(query.continue);
     if (query.resourceVersion && query.resourceVersion !== "0") {
       throw badRequest("specifying resource version is not allowed when using continue");
     }
-    const { start, revision } = decodeContinue(query.continue);
     return await listAt(registry, selection, limit, {
       start,
       revision: revision ?? (await latestRevision(registry.deps.store)),
@@ -57,7 +55,7 @@ export async function list<T extends ApiObject>(
   if (query.resourceVersion && query.resourceVersion !== "0" && isExact(query)) {
     const revision = parseListRevision(query.resourceVersion);
     if (!Number.isSafeInteger(revision)) {
-      throw tooLargeResourceVersion(BigInt(query.resourceVersion).toString(), registry.deps.store.current(), true);
+      throw futureRevision(BigInt(query.resourceVersion), registry.deps.store.current());
     }
     return await listAt(registry, selection, limit, { revision, start: "" });
   }
@@ -85,6 +83,17 @@ export async function list<T extends ApiObject>(
     registry.cache.recordList(selection.index?.name ?? "", items.length, page.items.length);
     return page;
   });
+}
+
+/** As Kubernetes' watch cache, which serves no further pages. */
+function ignoresLimit({ resourceVersion, continue: token }: ListQuery): boolean {
+  return resourceVersion === "0" && !token;
+}
+
+/** The error of a list at a revision that does not exist yet: etcd's, unless the number is none of etcd's. */
+function futureRevision(requested: bigint, current: Revision): StatusError {
+  if (requested >= 2n ** 63n) return tooLargeResourceVersion(requested.toString(), current, true);
+  return new StatusError(500, "", "etcdserver: mvcc: required revision is a future revision");
 }
 
 /** Counts the lists of the latest revision. */
@@ -277,7 +286,7 @@ async function* scan<T extends ApiObject>(
       throw expired(CONTINUE_EXPIRED, { continue: encodeContinue({ revision: undefined, start }) });
     }
     if (error.code === "future-revision") {
-      throw tooLargeResourceVersion(String(revision), registry.deps.store.current(), true);
+      throw futureRevision(BigInt(revision), registry.deps.store.current());
     }
     throw error;
   }

@@ -71,6 +71,8 @@ t.test("list() returns all pages at the revision of the first", async (t) => {
   t.same(names(second.items), ["c", "d"]);
   t.equal(second.revision, first.revision);
   t.equal(second.remaining, 1);
+  const cached = await list(registry, f.scope(), { limit: 2, continue: first.continue, resourceVersion: "0" });
+  t.same(names(cached.items), names(second.items), "the limit holds for further pages");
   const third = await list(registry, f.scope(), { limit: 2, continue: second.continue });
   t.same(names(third.items), ["e"]);
   t.equal(third.continue, undefined);
@@ -111,7 +113,8 @@ t.test("list() implements Kubernetes' table of resourceVersion and resourceVersi
   const causes = [{ reason: "ResourceVersionTooLarge" }];
   const tooLarge = { code: 504, reason: "Timeout", details: { causes } };
   const exact = list(registry, f.scope(), { resourceVersion: future, resourceVersionMatch: "Exact" });
-  t.match(await rejectionStatus(exact), tooLarge);
+  const ofEtcd = { code: 500, message: "etcdserver: mvcc: required revision is a future revision" };
+  t.match(await rejectionStatus(exact), ofEtcd);
   const waiting = rejectionStatus(list(registry, f.scope(), { resourceVersion: future }));
   await f.clock.advance(3000);
   t.match(await waiting, { ...tooLarge, details: { retryAfterSeconds: 1, causes } });
@@ -129,6 +132,11 @@ t.test("list() rejects invalid tokens and resource versions", async (t) => {
     400,
   );
   t.equal(await code({ continue: token, resourceVersion: "3" }), 400);
+  t.match(
+    await rejectionStatus(list(registry, f.scope(), { continue: "abc", resourceVersion: "3" })),
+    { message: /^invalid continue token/ },
+    "the token is checked first",
+  );
   t.equal(await code({ resourceVersion: "x" }), 400);
   await maps(f, "d");
   const exact = await list(registry, f.scope(), { resourceVersion: String(revision), resourceVersionMatch: "Exact" });
