@@ -131,7 +131,6 @@ const testedElsewhere: readonly (readonly [RegExp, string])[] = [
   [/^client\/transport\/rate-limited-transport\.ts$/, "agent/api-server/connection.test.ts"],
   [/^(?:component|controller-manager)\//, "acceptance/controllers/controller-manager.test.ts"],
   [/^apiserver\/control-plane\/local-path-storage\.ts$/, "acceptance/cluster/volumes.test.ts"],
-  [/^controllers\/node-ipam\//, "acceptance/controllers/node-ipam.test.ts"],
   [/^controllers\/node-lifecycle\//, "acceptance/controllers/node-lifecycle.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
   [

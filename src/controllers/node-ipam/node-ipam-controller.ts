@@ -7,7 +7,7 @@ import { waitForCacheSync } from "../../client/informer/shared-informers.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { exponentialBuckets } from "../../std/metrics/buckets.ts";
 import { type Cidr, formatCidr, parseCidr } from "../../std/net/ip.ts";
-import { isNotFoundOrConflict } from "../api-errors.ts";
+import { isNotFoundOrConflict, isUnanswered } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import type { ControllerOptions } from "../controller-options.ts";
 import { createControllerQueue } from "../controller-queue.ts";
@@ -15,6 +15,8 @@ import { CidrSet } from "./cidr-set.ts";
 
 /** One, so that nodes get their blocks in the order of their creation. */
 const WORKERS = 1;
+/** Attempts to write the blocks of a node before an event. */
+const ATTEMPTS_MAX = 3;
 const BACKOFF = { initialMs: 10, maxMs: 30_000, jitter: 0.1 };
 
 /** Does nothing if no cluster range is configured. Rejects for ranges that cannot be divided. */
@@ -28,21 +30,9 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
   for (const cidrs of presets.values()) for (const cidr of cidrs) for (const set of sets) set.occupy(cidr);
   /** The blocks of each node; bounded by the number of nodes. */
   const blocks = new Map<string, readonly Cidr[]>();
+  /** Blocks in writes without a response, by node. */
+  const unanswered = new Map<string, readonly Cidr[]>();
   await using recorder = createEventRecorder({ client, clock, random, log, component: "cidrAllocator" });
-
-  /** Records the blocks that the node has. */
-  const occupy = (node: Node): boolean => {
-    const found = podCidrsOf(node);
-    const { name = "" } = node.metadata ?? {};
-    if (found.length === 0) return false;
-    for (const [index, cidr] of found.entries()) {
-      if (sets[index]?.occupy(cidr) !== true) {
-        log.warn("A node has a pod CIDR outside of the cluster's range", { node: name, cidr: formatCidr(cidr) });
-      }
-    }
-    blocks.set(name, found);
-    return true;
-  };
 
   /** But for those that nodes have by configuration. */
   const reserved = new Set([...presets.values()].flat().map(formatCidr));
@@ -52,11 +42,42 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     }
   };
 
+  /** Records the blocks that the node has. */
+  const occupy = (node: Node): boolean => {
+    const found = podCidrsOf(node);
+    const { name = "" } = node.metadata ?? {};
+    if (found.length === 0) return false;
+    // What was written in vain is free again.
+    release(unanswered.get(name) ?? []);
+    unanswered.delete(name);
+    for (const [index, cidr] of found.entries()) {
+      if (sets[index]?.occupy(cidr) !== true) {
+        log.warn("A node has a pod CIDR outside of the cluster's range", { node: name, cidr: formatCidr(cidr) });
+      }
+    }
+    blocks.set(name, found);
+    return true;
+  };
+
+  async function writeBlocks(name: string, podCIDRs: readonly string[], stopping: AbortSignal): Promise<void> {
+    const patch = { spec: { podCIDR: podCIDRs[0], podCIDRs } };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await client.patch(nodeKind, { name }, "strategic", patch, { signal: stopping });
+        return;
+      } catch (error) {
+        if (attempt === ATTEMPTS_MAX || stopping.aborted || isNotFoundOrConflict(error)) throw error;
+      }
+    }
+  }
+
   async function syncNode(name: string, stopping: AbortSignal): Promise<void> {
     const node = nodes.get(name);
-    if (node === undefined || blocks.has(name) || occupy(node)) return;
+    if (node === undefined || node.metadata?.deletionTimestamp !== undefined) return;
+    if (blocks.has(name) || occupy(node)) return;
     const preset = presets.get(name) ?? [];
-    const allocated = sets.map((set) => preset.find(({ family }) => family === set.family) ?? set.allocate());
+    const allocated =
+      unanswered.get(name) ?? sets.map((set) => preset.find(({ family }) => family === set.family) ?? set.allocate());
     const complete = allocated.flatMap((cidr) => cidr ?? []);
     const record = (reason: string): void => {
       const reference = { kind: "Node", apiVersion: "v1", name, uid: node.metadata?.uid, namespace: "" };
@@ -69,11 +90,16 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     }
     const podCIDRs = complete.map(formatCidr);
     try {
-      const patch = { spec: { podCIDR: podCIDRs[0], podCIDRs } };
-      await client.patch(nodeKind, { name }, "strategic", patch, { signal: stopping });
+      await writeBlocks(name, podCIDRs, stopping);
       blocks.set(name, complete);
+      unanswered.delete(name);
     } catch (error) {
-      release(allocated);
+      // The node may have them: no other one must get them.
+      if (isUnanswered(error)) unanswered.set(name, complete);
+      else {
+        unanswered.delete(name);
+        release(allocated);
+      }
       // Another allocator may have been faster: its blocks are occupied with the next sync.
       if (!stopping.aborted && !isNotFoundOrConflict(error)) record("CIDRAssignmentFailed");
       throw error;
@@ -97,8 +123,9 @@ export async function runNodeIpamController(deps: ControllerDeps): Promise<void>
     },
     delete: (node) => {
       const { name = "" } = node.metadata ?? {};
-      release(blocks.get(name) ?? podCidrsOf(node));
+      release(blocks.get(name) ?? unanswered.get(name) ?? podCidrsOf(node));
       blocks.delete(name);
+      unanswered.delete(name);
       // Nodes that got none may get these blocks.
       for (const { metadata } of nodes.list()) if (!blocks.has(metadata?.name ?? "")) queue.add(metadata?.name ?? "");
     },
