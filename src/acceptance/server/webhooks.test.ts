@@ -288,8 +288,17 @@ t.test("invalid patches of webhooks are rejected", async (t) => {
       /^Internal error occurred: error in remove for path: '\/none': Unable to remove nonexistent key: none/,
     ],
     [[{ op: "leap", path: "/data" }], 500, /^Internal error occurred: Unexpected kind: leap/],
-    [[{ op: "replace", path: "/kind", value: "Pod" }], 500, /changed the kind of the object/],
-    [[{ op: "add", path: "/data", value: 7 }], 500, /^Internal error occurred: json: cannot unmarshal data/],
+    [
+      [{ op: "replace", path: "/kind", value: "Pod" }],
+      500,
+      /^Internal error occurred: failed to convert object: converting \(v1.Pod\) to \(core.ConfigMap\): unknown conversion/,
+    ],
+    [[{ op: "replace", path: "/kind", value: "Foo" }], 500, /no kind "Foo" is registered for version "v1" in scheme/],
+    [
+      [{ op: "add", path: "/data", value: 7 }],
+      500,
+      /^Internal error occurred: json: cannot unmarshal number into Go struct field ConfigMap.data of type map/,
+    ],
     [[{ op: "add", path: "/metadata/labels", value: { "-": "x" } }], 422, /metadata.labels: Invalid value/],
   ];
   for (const [operations, code, message] of cases) {

@@ -70,7 +70,7 @@ export function encodeJson(
 export function decodeJson({ schema, kind }: EquivalentResource, json: unknown): ApiObject {
   const { value, errors } = decode(schema, json, { unknownFields: "drop" });
   const [error] = errors;
-  if (error !== undefined) throw new Error(`json: cannot unmarshal ${error.path}: ${error.message}`);
+  if (error !== undefined) throw new Error(error.message);
   const { kind: _, apiVersion: __, ...object } = value as ApiObject;
   const defaulted = applyDefaults(schema, object as ApiObject);
   return kind?.strategy.setDefaults?.(defaulted) ?? defaulted;

@@ -134,7 +134,7 @@ class Dispatch {
         const { patchType, expression } = mutation;
         const patch = await this.#evaluate(expression, resource, params, compiled);
         const apply = patchType === "JSONPatch" ? applyPatch : applyConfiguration;
-        await this.#replace((versioned) => apply(resource, versioned, patch), resource);
+        await this.#replace((versioned) => apply(resource, versioned, patch, this.#deps.scheme), resource);
         observe("no_error");
       } catch (error) {
         if (!(error instanceof MutationError)) throw error;

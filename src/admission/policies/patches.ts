@@ -1,8 +1,7 @@
 /** Applies what the expression of a mutation returned to the object: an apply configuration or a JSON patch. */
 import { applyJsonPatch, JsonPatchError, type JsonPatchOperation, JsonPatchTestError } from "../../api/json-patch.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import { formatApiVersion } from "../../api/scheme.ts";
-import { StatusError } from "../../api/status.ts";
+import { formatApiVersion, type Scheme } from "../../api/scheme.ts";
 import { NoJsonError, toJson } from "../../cel/adapter/to-json.ts";
 import { ObjectValue } from "../../cel/values/object-value.ts";
 import { List, MapValue, type Value } from "../../cel/values/value.ts";
@@ -15,6 +14,7 @@ import { applyDefaults } from "../../schema/defaults.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { type EquivalentResource, encodeJson } from "../matching/equivalent-resource.ts";
+import { checkPatchedKind, describeUnknownFields, internalError } from "../matching/patched-kind.ts";
 
 /** An apply configuration cannot set null, which no type accepts. */
 const NULL = Symbol("NULL_VALUE");
@@ -51,7 +51,12 @@ export function applyConfiguration(resource: EquivalentResource, object: ApiObje
 }
 
 /** As `applyConfiguration`. Undefined if an operation `test` fails: the patch has no effect then. */
-export function applyPatch(resource: EquivalentResource, object: ApiObject, patch: Value): ApiObject | undefined {
+export function applyPatch(
+  resource: EquivalentResource,
+  object: ApiObject,
+  patch: Value,
+  scheme: Scheme,
+): ApiObject | undefined {
   if (!(patch instanceof List))
     throw new MutationError("type mismatch: JSONPatchType.expression should evaluate to array");
   const operations = [...patch].map(operationOf);
@@ -63,7 +68,9 @@ export function applyPatch(resource: EquivalentResource, object: ApiObject, patc
     if (error instanceof JsonPatchError) throw new MutationError(`JSON Patch: ${error.message}`);
     throw error;
   }
-  return decodeMutated(resource, patched, "report");
+  checkPatchedKind(resource, patched, scheme, "report");
+  // Kubernetes has no Go types of custom resources, whose unknown fields are only pruned.
+  return decodeMutated(resource, patched, resource.kind?.custom === true ? "prune" : "report");
 }
 
 function operationOf(operation: Value): JsonPatchOperation {
@@ -144,19 +151,23 @@ function* findAtomics(shape: Shape, value: unknown, path: string): Iterable<stri
   }
 }
 
-function decodeMutated(resource: EquivalentResource, json: unknown, unknownFields: "drop" | "report"): ApiObject {
+function decodeMutated(
+  resource: EquivalentResource,
+  json: unknown,
+  unknownFields: "drop" | "prune" | "report",
+): ApiObject {
   const { schema, kind } = resource;
-  const { value, errors, unknown } = decode(schema, json, { unknownFields });
+  const { value, errors, unknown } = decode(schema, json, {
+    unknownFields: unknownFields === "report" ? "report" : "drop",
+  });
   const [error] = errors;
   if (error !== undefined) {
-    if (unknownFields === "report") throw internalError(error.message);
+    if (unknownFields !== "drop") throw internalError(error.message);
     const { group, version, kind: name } = resource.objects;
     const gvk = `${formatGroupVersion(group, version)}, Kind=${name}`;
     throw new MutationError(`unable to convert unstructured object to ${gvk}: ${describeConversion(error.message)}`);
   }
-  if (unknown.length > 0) {
-    throw internalError(`strict decoding error: ${unknown.map((path) => `unknown field ${goQuote(path)}`).join(", ")}`);
-  }
+  if (unknown.length > 0) throw internalError(describeUnknownFields(unknown));
   const { kind: _, apiVersion: __, ...object } = value as ApiObject;
   const defaulted = applyDefaults(schema, object as ApiObject);
   return kind?.strategy.setDefaults?.(defaulted) ?? defaulted;
@@ -172,9 +183,4 @@ function describeConversion(message: string): string {
 /** `/v1` for the core group. */
 function formatGroupVersion(group: string, version: string): string {
   return `${group}/${version}`;
-}
-
-function internalError(message: string): StatusError {
-  const details = { causes: [{ message }] };
-  return new StatusError(500, "InternalError", `Internal error occurred: ${message}`, { details });
 }

@@ -12,6 +12,7 @@ import type { AdmissionRequest } from "../chain/attributes.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin } from "../chain/plugin.ts";
 import { convertObject, decodeJson } from "../matching/equivalent-resource.ts";
+import { checkPatchedKind } from "../matching/patched-kind.ts";
 import { isExemptConfiguration } from "../matching/rules.ts";
 import { AdmissionReviewRequest, type MatchedWebhook } from "./admission-review-request.ts";
 import { callWebhook } from "./call-webhook.ts";
@@ -129,6 +130,7 @@ async function mutate(
   const patched = await applyWebhookPatch(patch, object, webhook.definition.name, slice);
   if (patched === undefined || deepEqual(patched, object)) return undefined;
   await slice.yield();
+  checkPatchedKind(resource, patched, deps.scheme, "drop");
   try {
     const decoded = decodeJson(resource, patched);
     await slice.yield();

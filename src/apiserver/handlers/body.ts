@@ -1,5 +1,6 @@
 /** Reads request bodies: media type, decoding and field validation. */
 import { isUtf8 } from "node:buffer";
+import { type GroupVersionKind, groupVersionKindOf, notRegistered } from "../../api/group-version-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { dropManagedFields } from "../../api/meta/managed-fields.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
@@ -23,14 +24,7 @@ import { runInSlices } from "../../std/async/steps.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import { addEvent } from "../../tracing/span.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import {
-  cannotHandle,
-  checkGroupVersionKind,
-  type ExpectedBody,
-  type GroupVersionKind,
-  groupVersionKindOf,
-  notRegistered,
-} from "./body-kind.ts";
+import { cannotHandle, checkGroupVersionKind, type ExpectedBody } from "./body-kind.ts";
 import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.ts";
 import { readLimitedBody } from "./read-body.ts";
 

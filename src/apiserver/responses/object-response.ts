@@ -1,4 +1,5 @@
 /** Responses in the negotiated representation. JSON responses join the cached bytes of objects. */
+import { internalType } from "../../api/group-version-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { RequestAudit } from "../../audit/request-audit.ts";
 import { HttpError } from "../../http/http-error.ts";
@@ -14,7 +15,6 @@ import { encodeYaml } from "../../schema/yaml/write-yaml.ts";
 import { yamlChunks } from "../../schema/yaml/yaml-chunks.ts";
 import { TimeSlice } from "../../std/async/time-slice.ts";
 import { inLayer } from "../../tracing/span.ts";
-import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
 import { indentedListChunks, yamlListChunks } from "./converted-list.ts";
 import {
