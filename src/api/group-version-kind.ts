@@ -1,6 +1,7 @@
 /** Group, version and kind of a JSON object, and their parts of Go's error messages. */
+
+import { readTypeMeta } from "../schema/json/type-meta.ts";
 import { goQuote } from "../schema/value/go-quote.ts";
-import { isPlainObject } from "../schema/value/plain-object.ts";
 import type { Kind } from "./kind.ts";
 import { splitApiVersion } from "./meta/group-version.ts";
 import { formatApiVersion, type Scheme, svcGroup } from "./scheme.ts";
@@ -11,14 +12,12 @@ export interface GroupVersionKind {
   readonly group: string;
 }
 
-/** Parts of Kubernetes' error messages: servers with a scheme of their own serve two groups. */
+/** Part of Kubernetes' error messages. Servers with a scheme of their own serve two groups. */
 const SCHEME_FILE = "pkg/api/legacyscheme/scheme.go:30";
 const SCHEME_FILES: ReadonlyMap<string, string> = new Map([
   ["apiextensions.svc.io", "pkg/apiserver/apiserver.go:55"],
   ["apiregistration.svc.io", "pkg/apiserver/scheme/scheme.go:28"],
 ]);
-const TYPE_META_STRUCT =
-  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
 /** Throws a `SyntaxError` with Go's message when the members are invalid; they are empty when absent. */
 export function parseTypeMeta(value: unknown): GroupVersionKind {
@@ -34,33 +33,6 @@ export function groupVersionKindOf(value: unknown, expected: GroupVersionKind): 
   const isSameGroup = svcGroup(group) === svcGroup(expected.group);
   const named = version === "" && (group === "" || isSameGroup) ? expected : { group, version };
   return { kind: kind === "" ? expected.kind : kind, group: named.group, version: named.version };
-}
-
-/** Member names are case-insensitive. */
-function readTypeMeta(value: unknown): { readonly kind: string; readonly apiVersion: string } {
-  const found = { kind: "", apiVersion: "" };
-  const throwWrongType = (what: unknown, where: string): never => {
-    throw new SyntaxError(
-      `couldn't get version/kind; json parse error: json: cannot unmarshal ${goType(what)} into Go ${where}`,
-    );
-  };
-  if (value === null || value === undefined) return found;
-  if (!isPlainObject(value)) return throwWrongType(value, `value of type ${TYPE_META_STRUCT}`);
-  for (const name of Object.keys(value)) {
-    const lower = name.toLowerCase();
-    const member = lower === "kind" ? "kind" : lower === "apiversion" ? "apiVersion" : undefined;
-    const text = value[name];
-    if (member === undefined || text === null) continue;
-    if (typeof text !== "string") return throwWrongType(text, `struct field .${member} of type string`);
-    found[member] = text;
-  }
-  return found;
-}
-
-/** The Go name of a JSON value's type. */
-export function goType(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 /** The file of the scheme in which a server of Kubernetes looks for kinds of the group. */

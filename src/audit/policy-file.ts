@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { dns1123Subdomain } from "../api/meta/validation/names.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { boolean, list, object, optional, pointer, string } from "../schema/define.ts";
+import { boolean, list, named, object, optional, pointer, string } from "../schema/define.ts";
+import { readTypeMeta } from "../schema/json/type-meta.ts";
 import type { Infer } from "../schema/schema.ts";
 import {
   type FieldError,
@@ -11,8 +12,7 @@ import {
   renderFieldErrors,
   requiredField,
 } from "../schema/validation/field-error.ts";
-import { isPlainObject } from "../schema/value/plain-object.ts";
-import { parseYaml, type YamlDocument } from "../schema/yaml/yaml.ts";
+import { parseYamlOrJson, type YamlDocument } from "../schema/yaml/yaml.ts";
 import { type AuditPolicy, LEVELS, type Level, STAGES, type Stage } from "./policy.ts";
 
 const strings = (): ReturnType<typeof list<typeof string>> => list(string);
@@ -21,13 +21,13 @@ export const policySchema = object("audit/v1.Policy", {
   apiVersion: optional(0, string),
   kind: optional(0, string),
   metadata: optional(0, object("audit/v1.PolicyMetadata", { name: optional(0, string) })),
-  omitStages: optional(0, strings()),
+  omitStages: optional(0, list(named("v1.Stage", string))),
   omitManagedFields: optional(0, boolean),
   rules: optional(
     0,
     list(
       object("audit/v1.PolicyRule", {
-        level: optional(0, string),
+        level: optional(0, named("v1.Level", string)),
         users: optional(0, strings()),
         userGroups: optional(0, strings()),
         verbs: optional(0, strings()),
@@ -43,7 +43,7 @@ export const policySchema = object("audit/v1.Policy", {
         ),
         namespaces: optional(0, strings()),
         nonResourceURLs: optional(0, strings()),
-        omitStages: optional(0, strings()),
+        omitStages: optional(0, list(named("v1.Stage", string))),
         omitManagedFields: pointer(0, boolean),
       }),
     ),
@@ -88,7 +88,6 @@ function readText(path: string): string {
 function parsePolicy(path: string, text: string): LoadedPolicy {
   const document = parseDocument(text);
   const value = document?.value ?? {};
-  if (!isPlainObject(value)) throw new Error("failed decoding: the file must contain an object");
   checkIdentity(value);
   const { value: policy, unknown, errors } = decode(policySchema, value);
   if (errors[0] !== undefined) throw new Error(`failed decoding: ${errors[0].message}`);
@@ -109,29 +108,33 @@ function parsePolicy(path: string, text: string): LoadedPolicy {
 
 function parseDocument(text: string): YamlDocument | undefined {
   try {
-    return parseYaml(text).find(({ value }) => value !== undefined && value !== null);
+    return parseYamlOrJson(text).find(({ value }) => value !== undefined && value !== null);
   } catch (cause) {
     throw new Error(`failed decoding: ${(cause as Error).message}`, { cause });
   }
 }
 
-function checkIdentity({
-  apiVersion = "",
-  kind = "",
-}: {
-  readonly apiVersion?: unknown;
-  readonly kind?: unknown;
-}): void {
-  if (apiVersion === "" && kind === "") {
+/** The kind may be absent. */
+function checkIdentity(value: unknown): void {
+  const { apiVersion, kind } = readIdentity(value);
+  const isPolicy = kind === "Policy" || kind === "";
+  if (apiVersion === "" && isPolicy) {
     throw new Error("unknown group version field audit.k8s.io/__internal, Kind=Policy in policy");
   }
   const isKnown = GROUPS.some((group) => apiVersion === `${group}/v1`);
-  if (!isKnown || !["Policy", "Event", "EventList", "PolicyList"].includes(String(kind))) {
-    const what = `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/audit/scheme.go:30"`;
+  if (!isKnown || !(isPolicy || ["Event", "EventList", "PolicyList"].includes(kind))) {
+    const what = `no kind "${kind || "Policy"}" is registered for version "${apiVersion}" in scheme "pkg/audit/scheme.go:30"`;
     throw new Error(`failed decoding: ${what}`);
   }
-  if (kind === "Policy") return;
-  throw new Error(`failed decoding: converting (v1.${kind}) to (audit.Policy): unknown conversion`);
+  if (!isPolicy) throw new Error(`failed decoding: converting (v1.${kind}) to (audit.Policy): unknown conversion`);
+}
+
+function readIdentity(value: unknown): ReturnType<typeof readTypeMeta> {
+  try {
+    return readTypeMeta(value);
+  } catch (cause) {
+    throw new Error(`failed decoding: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function validatePolicy({ omitStages = [], rules = [] }: PolicyValue): readonly FieldError[] {

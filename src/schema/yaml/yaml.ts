@@ -4,6 +4,7 @@
  */
 import { EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_PLAIN, YAMLException } from "js-yaml";
 import type { TimeSlice } from "../../std/async/time-slice.ts";
+import { parseJson } from "../json/parse.ts";
 import { joinPath } from "../value/field-path.ts";
 import { goQuote } from "../value/go-quote.ts";
 import { TooManyValuesError } from "../value/limits.ts";
@@ -34,6 +35,19 @@ const duplicatesMax = 100;
 /** Throws a `SyntaxError` with the line when the text is not YAML, nests too deeply or has excessive aliases. */
 export function parseYaml(text: string): readonly YamlDocument[] {
   return new YamlBuilder(text, eventsOf(text), true).documents();
+}
+
+/** As `parseYaml`, of a text that is JSON if it begins with a brace, as Kubernetes reads its configuration files. */
+export function parseYamlOrJson(text: string): readonly YamlDocument[] {
+  if (text.trimStart().startsWith("{")) {
+    try {
+      parseJson(Buffer.from(text), Number.POSITIVE_INFINITY);
+    } catch (cause) {
+      const message = (cause as Error).message.replace(/ \(line \d+, column \d+\)$/, "");
+      throw new SyntaxError(`couldn't get version/kind; json parse error: ${message}`, { cause });
+    }
+  }
+  return parseYaml(text);
 }
 
 /** As `parseYaml`, without lines of fields. Throws a `TooManyValuesError` when the text may have more than `max`. */

@@ -1,9 +1,9 @@
 /** Reads an EncryptionConfiguration. Error messages are those of Kubernetes. */
 import { decode } from "../../schema/decode/decode.ts";
+import { readTypeMeta } from "../../schema/json/type-meta.ts";
 import { renderFieldErrors } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
-import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { describeDuplicateKeys, parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
+import { describeDuplicateKeys, parseYamlOrJson, type YamlDocument } from "../../schema/yaml/yaml.ts";
 import { type EncryptionConfiguration, encryptionConfiguration } from "./configuration-schema.ts";
 import { validateConfiguration } from "./validate-configuration.ts";
 
@@ -36,10 +36,9 @@ export function parseEncryptionConfiguration(path: string, text: string, reload 
 }
 
 function decodeConfiguration(text: string): EncryptionConfiguration {
-  const document = parseYaml(text).find(({ value }) => value !== undefined && value !== null);
+  const document = parseYamlOrJson(text).find(({ value }) => value !== undefined && value !== null);
   const value = document?.value ?? {};
-  if (!isPlainObject(value)) throw new Error("the file must contain an object");
-  checkIdentity(value);
+  checkIdentity(value, text);
   const { value: decoded, unknown, errors } = decode(encryptionConfiguration, value);
   if (errors[0] !== undefined) throw new Error(errors[0].message);
   const strict = strictErrors(document, unknown);
@@ -47,18 +46,13 @@ function decodeConfiguration(text: string): EncryptionConfiguration {
   return decoded;
 }
 
-function checkIdentity({
-  apiVersion = "",
-  kind = "",
-}: {
-  readonly apiVersion?: unknown;
-  readonly kind?: unknown;
-}): void {
+function checkIdentity(value: unknown, text: string): void {
+  const { apiVersion, kind } = readTypeMeta(value);
   // The identity of the first release.
   if (apiVersion === "v1" && kind === "EncryptionConfig") return;
   if (GROUPS.some((group) => apiVersion === `${group}/v1`) && kind === "EncryptionConfiguration") return;
-  if (kind === "") throw new Error("Object 'Kind' is missing");
-  if (apiVersion === "") throw new Error("Object 'apiVersion' is missing");
+  if (kind === "") throw new Error(`Object 'Kind' is missing in '${text}'`);
+  if (apiVersion === "") throw new Error(`Object 'apiVersion' is missing in '${text}'`);
   throw new Error(`no kind "${kind}" is registered for version "${apiVersion}" in scheme "${SCHEME}"`);
 }
 
