@@ -3,7 +3,7 @@
 import type { FeatureLookup } from "../flags/gates.ts";
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
-import { mutatingWebhookConfigurationKind } from "./admissionregistration/webhook-configuration/mutating-kind.ts";
+import { mutatingWebhookConfigurationKind } from "./admissionregistration/webhook-configuration/mutating.ts";
 import { validatingWebhookConfigurationKind } from "./admissionregistration/webhook-configuration/validating-kind.ts";
 import { customResourceDefinitionKind } from "./apiextensions/custom-resource-definition/kind.ts";
 import { apiServiceKind } from "./apiregistration/api-service/kind.ts";

@@ -123,8 +123,8 @@ function checkIdentity(value: unknown): void {
   }
   const isKnown = GROUPS.some((group) => apiVersion === `${group}/v1`);
   if (!isKnown || !(isPolicy || ["Event", "EventList", "PolicyList"].includes(kind))) {
-    const what = `no kind "${kind || "Policy"}" is registered for version "${apiVersion}" in scheme "pkg/audit/scheme.go:30"`;
-    throw new Error(`failed decoding: ${what}`);
+    const what = `no kind "${kind || "Policy"}" is registered for version "${apiVersion}"`;
+    throw new Error(`failed decoding: ${what} in scheme "pkg/audit/scheme.go:30"`);
   }
   if (!isPolicy) throw new Error(`failed decoding: converting (v1.${kind}) to (audit.Policy): unknown conversion`);
 }

@@ -88,6 +88,7 @@ t.test("rejections and failures of webhooks have Kubernetes' messages", async (t
     return (review) => reviewResponse(review, { allowed: false, status });
   };
   const calling = 'Internal error occurred: failed calling webhook "a.example.com": ';
+  const ADMISSION_V1 = "admission.k8s.io/v1";
   const invalid = `${calling}received invalid webhook response: `;
   const cases: readonly [(review: Parameters<typeof reviewResponse>[0]) => WebhookAnswer, number, string | RegExp][] = [
     [refused({ code: 403, message: "no" }), 403, 'admission webhook "a.example.com" denied the request: no'],
@@ -101,7 +102,7 @@ t.test("rejections and failures of webhooks have Kubernetes' messages", async (t
     [
       ({ review }) => ({ ...review, kind: "Pod", response: { uid: review.request.uid, allowed: true } }),
       500,
-      `${invalid}expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got admission.k8s.io/v1, Kind=Pod`,
+      `${invalid}expected webhook response of ${ADMISSION_V1}, Kind=AdmissionReview, got ${ADMISSION_V1}, Kind=Pod`,
     ],
     [(review) => review.review, 500, `${invalid}webhook response was absent`],
     [
@@ -291,7 +292,7 @@ t.test("invalid patches of webhooks are rejected", async (t) => {
     [
       [{ op: "replace", path: "/kind", value: "Pod" }],
       500,
-      /^Internal error occurred: failed to convert object: converting \(v1.Pod\) to \(core.ConfigMap\): unknown conversion/,
+      /^Internal error occurred: failed to convert object: converting \(v1.Pod\) to \(core.ConfigMap\): unknown/,
     ],
     [[{ op: "replace", path: "/kind", value: "Foo" }], 500, /no kind "Foo" is registered for version "v1" in scheme/],
     [

@@ -59,7 +59,7 @@ t.test("a patched custom resource has its kind and version", async (t) => {
     [
       { apiVersion: "v2" },
       500,
-      /failed to convert object: \/v2, Kind=Widget is unstructured and is not suitable for converting to "example.com\/v1"/,
+      /object: \/v2, Kind=Widget is unstructured and is not suitable for converting to "example.com\/v1"/,
     ],
     [{ apiVersion: undefined }, 500, /: \/, Kind=Widget is unstructured/],
     [{ apiVersion: "a/b/c" }, 500, /unexpected GroupVersion string: a\/b\/c/],

@@ -1,6 +1,6 @@
 /** `MutatingAdmissionWebhook`: calls the webhooks that change objects before they are stored, in order. */
 
-import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
+import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating.ts";
 import type { MutatingWebhook } from "../../api/admissionregistration/webhook-configuration/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { stringifyExact } from "../../schema/json/exact-numbers.ts";

@@ -16,9 +16,8 @@ const SCHEME = "pkg/server/options/encryptionconfig/config.go:142";
  */
 export function parseEncryptionConfiguration(path: string, text: string, reload = false): EncryptionConfiguration {
   if (text === "") {
-    throw new Error(
-      `error while parsing file: error while loading file: encryption provider configuration file ${goQuote(path)} is empty`,
-    );
+    const what = `encryption provider configuration file ${goQuote(path)} is empty`;
+    throw new Error(`error while parsing file: error while loading file: ${what}`);
   }
   let value: EncryptionConfiguration;
   try {

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { SUSPENDED } from "../../admission/webhooks/webhook-source.ts";
-import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
+import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating.ts";
 import type {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
