@@ -24,6 +24,8 @@ export interface Plugin {
 
 /** Handles one type of plugins. */
 export interface PluginHandler {
+  /** Throws the error of which the plugin is notified, before it is called. */
+  validate(plugin: Plugin): void;
   /** Rejects with the error of which the plugin is notified; the registration is retried later. */
   register(plugin: Plugin, signal: AbortSignal): Promise<void>;
   /** Called when the socket of a registered plugin is removed; not when the agent stops. */
@@ -176,12 +178,15 @@ async function tryRegister(
   if (handler === undefined) {
     return `RegisterPlugin error -- no handler registered for plugin type: ${plugin.type} at socket ${path}`;
   }
+  let step = "validation";
   try {
+    handler.validate(plugin);
+    step = "registration";
     await handler.register(plugin, signal);
     return undefined;
   } catch (error) {
     signal.throwIfAborted();
     const message = error instanceof Error ? error.message : String(error);
-    return `RegisterPlugin error -- plugin registration failed with err: ${message}`;
+    return `RegisterPlugin error -- plugin ${step} failed with err: ${message}`;
   }
 }

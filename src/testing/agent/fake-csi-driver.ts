@@ -19,6 +19,8 @@ export interface FakeDriverOptions {
   /** Published for block volumes. */
   readonly device?: string;
   readonly topology?: Readonly<Record<string, string>>;
+  /** `["1.0.0"]` when absent. */
+  readonly versions?: readonly string[];
 }
 
 export interface Call {
@@ -96,7 +98,7 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
     expandVolume: async ({ capacityRange }) => ({ capacityBytes: capacityRange.requiredBytes }),
   });
   serve(registration, {
-    getInfo: async () => ({ type: "CSIPlugin", name, supportedVersions: ["1.0.0"] }),
+    getInfo: async () => ({ type: "CSIPlugin", name, supportedVersions: options.versions ?? ["1.0.0"] }),
   });
   await new Promise<void>((resolve, reject) => {
     server.bindAsync(`unix://${socket}`, grpc.ServerCredentials.createInsecure(), (error) =>

@@ -50,10 +50,16 @@ export class ClaimDrivers implements PluginHandler, Disposable {
     );
   }
 
+  validate({ name, versions }: Plugin): void {
+    if (versions.length > 0) return;
+    const why = "empty list of supported gRPC services (aka supported versions)";
+    throw new Error(`invalid versions of plugin ${name}: ${why}`);
+  }
+
   async register({ name, endpoint, versions }: Plugin): Promise<void> {
-    if (versions.length === 0) throw new Error("empty list for supported gRPC services (aka supported versions)");
-    const [, service] = Object.entries(driverServices).find(([version]) => versions.includes(version)) ?? [];
-    if (service === undefined) throw new Error(`no supported gRPC services found in [${versions.join(" ")}]`);
+    const [, found] = Object.entries(driverServices).find(([version]) => versions.includes(version)) ?? [];
+    // Drivers of releases before there were names of services report versions such as 1.0.0.
+    const service = found ?? driverServices["v1alpha4.Node"];
     this.#drivers.get(name)?.channel[Symbol.dispose]();
     this.#drivers.set(name, { endpoint, service, channel: new UnixChannel(endpoint, this.#options.clock) });
     this.#options.onRegistered(name);
@@ -97,7 +103,8 @@ export class ClaimDrivers implements PluginHandler, Disposable {
     const driver = this.#drivers.get(name);
     if (driver === undefined) {
       const why = `plugin name ${name} not found in the list of registered DRA plugins`;
-      throw new Error(`failed to get gRPC client for driver ${name}: ${why}`);
+      const what = operation === "prepare" ? "failed to get gRPC client for driver" : "get gRPC client for DRA driver";
+      throw new Error(`${what} ${name}: ${why}`);
     }
     const method = driver.service[operation];
     const rpc = method.path.split("/")[2] ?? "";

@@ -121,7 +121,10 @@ export class ClaimManager {
       const { name } = resolved;
       const namespace = podNamespace(pod);
       const claim = this.#claims.get(claimKey(namespace, name));
-      if (claim === undefined) throw new Error(`unable to get claim info for claim ${name} in namespace ${namespace}`);
+      if (claim === undefined) {
+        const why = `unable to get claim info for claim ${name} in namespace ${namespace}`;
+        throw new Error(`locked cache operation: ${why}`);
+      }
       const devices = [...claim.drivers].flatMap(([driver, of]) => of.map((device) => ({ ...device, driver })));
       return {
         name,
@@ -222,10 +225,12 @@ function validateClaim(pod: Pod, claim: AnyClaim, isOwned: boolean): void {
   const problem = isOwned ? explainForeignClaim(pod, claim) : undefined;
   if (problem !== undefined) throw new Error(problem);
   if (!isReservedFor(pod, claim)) {
-    const who = `pod ${podName(pod)} (${podUid(pod)})`;
-    throw new Error(`${who} is not allowed to use resource claim ${name} (${uid})`);
+    const who = `pod ${podName(pod)}(${podUid(pod)})`;
+    throw new Error(`${who} is not allowed to use resource claim ${name}(${uid})`);
   }
-  if (claim.status?.allocation === undefined) throw new Error(`claim ${namespace}/${name}: claim is not allocated`);
+  if (claim.status?.allocation === undefined) {
+    throw new Error(`locked cache operation: claim ${namespace}/${name}: not allocated`);
+  }
 }
 
 function makeClaim({ status }: AnyClaim, identity: Pick<Claim, "uid" | "name" | "namespace">): Claim {

@@ -44,7 +44,7 @@ function defineService<P extends string>(service: P) {
 export type DriverService = ReturnType<typeof defineService>;
 
 /** By the version that drivers announce; the preferred one first. */
-export const driverServices: Readonly<Record<string, DriverService>> = {
+export const driverServices: Readonly<Record<"v1beta1.DRAPlugin" | "v1alpha4.Node", DriverService>> = {
   "v1beta1.DRAPlugin": defineService("k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin"),
   "v1alpha4.Node": defineService("v1alpha3.Node"),
 };

@@ -138,6 +138,14 @@ t.test("registrations with another version or an invalid name are refused", asyn
   await t.rejects(plugin.register({ version: "v1alpha1" }), /requested API version "v1alpha1" is not supported/);
   await t.rejects(plugin.register({ resourceName: "gpu" }), /the ResourceName "gpu" is invalid/);
   await t.rejects(plugin.register({ resourceName: "kubernetes.io/gpu" }), /is invalid/);
+  const bySocket = { type: "DevicePlugin", name: GPU, endpoint: "/x" };
+  t.doesNotThrow(() => node.manager.validate({ ...bySocket, versions: ["v1alpha1", "v1beta1"] }));
+  t.throws(() => node.manager.validate({ ...bySocket, versions: ["v1alpha1", "v1"] }), {
+    message: "manager version, v1beta1, is not among plugin supported versions [v1alpha1 v1]",
+  });
+  t.throws(() => node.manager.validate({ ...bySocket, name: "gpu", versions: ["v1beta1"] }), {
+    message: 'invalid name of device plugin socket: the ResourceName "gpu" is invalid',
+  });
   await t.rejects(
     node.manager.registerByCall({ version: "v1beta1", endpoint: "../x", resourceName: GPU }),
     /no name of/,

@@ -111,12 +111,18 @@ export class DeviceManager implements HintProvider, PluginHandler, AsyncDisposab
     await this.#connect(resourceName, join(this.#options.directory, endpoint));
   }
 
-  /** Registration by a socket in the directory of plugins. */
-  async register({ name, endpoint, versions }: Plugin): Promise<void> {
-    this.#registrations.with(name).inc();
+  validate({ name, versions }: Plugin): void {
     if (!versions.includes(VERSION)) {
-      throw new Error(`device plugin versions are not supported: ${versions.join(", ")}, supported: ${VERSION}`);
+      const supported = `[${versions.join(" ")}]`;
+      throw new Error(`manager version, ${VERSION}, is not among plugin supported versions ${supported}`);
     }
+    if (!isExtendedResourceName(name)) {
+      throw new Error(`invalid name of device plugin socket: the ResourceName "${name}" is invalid`);
+    }
+  }
+
+  /** Registration by a socket in the directory of plugins. */
+  async register({ name, endpoint }: Plugin): Promise<void> {
     await this.#connect(name, endpoint);
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from "../../../std/time/clock.ts";
 import type { Plugin, PluginHandler } from "../../plugins/plugin-watcher.ts";
 import type { CsiNodeWriter } from "./csi-node.ts";
 import { CsiDriver } from "./driver.ts";
+import { findVersionProblem } from "./driver-versions.ts";
 
 export interface CsiDriverRegistryOptions {
   readonly clock: Clock;
@@ -25,14 +26,14 @@ export class CsiDriverRegistry implements PluginHandler, Disposable {
     return this.#drivers.get(name);
   }
 
-  async register({ name, endpoint, versions }: Plugin, signal: AbortSignal): Promise<void> {
+  validate({ name, endpoint, versions }: Plugin): void {
+    const problem = findVersionProblem(name, versions);
+    if (problem === undefined) return;
+    throw new Error(`validation failed for CSI Driver ${name} at endpoint ${endpoint}: ${problem}`);
+  }
+
+  async register({ name, endpoint }: Plugin, signal: AbortSignal): Promise<void> {
     const { clock, csiNode: record, onChange } = this.#options;
-    // `1.0.0` or `v1.2`; all versions of major version 1 have the same messages.
-    if (!versions.some((version) => /^v?1(\.|$)/.test(version))) {
-      throw new Error(
-        `none of the CSI versions reported by this driver are supported: ${versions.join(", ") || "(none)"}`,
-      );
-    }
     const driver = new CsiDriver(name, endpoint, clock);
     try {
       const info = await driver.getInfo(signal);

@@ -274,6 +274,20 @@ t.test(
   },
 );
 
+t.test("VolumePlugins refuses a driver of an unsupported version before it calls the driver", async (t) => {
+  await using at = await node(t);
+  await using driver = await at.driver({ versions: ["9.9.9"] });
+  const notified = driver.calls.find(({ method }) => method === "notifyRegistrationStatus");
+  t.equal(
+    notified?.request.error,
+    "RegisterPlugin error -- plugin validation failed with err: validation failed for CSI Driver " +
+      `${NAME} at endpoint ${join(at.rootDir, "plugins_registry", `${NAME}.sock`)}: kubernetes.io/csi: ValidatePlugin ` +
+      `for CSI driver "${NAME}" failed. None of the versions specified ["9.9.9"] are supported. err=could not find a ` +
+      "highest supported version from versions ([9.9.9]) reported: <nil>",
+  );
+  t.notOk(driver.calls.some(({ method }) => method === "nodeGetInfo"));
+});
+
 t.test("VolumeHealth reads the conditions of mounted volumes, and records an event for abnormal ones", async (t) => {
   await using at = await node(t);
   await using driver = await at.driver({ capabilities: ["GET_VOLUME_STATS", "VOLUME_CONDITION"] });
