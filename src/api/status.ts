@@ -105,6 +105,12 @@ export function badRequest(message: string): StatusError {
   return new StatusError(400, "BadRequest", message);
 }
 
+/** An InternalError as Kubernetes formats it. */
+export function internalError(message: string): StatusError {
+  const text = `Internal error occurred: ${message}`;
+  return new StatusError(500, "InternalError", text, { details: { causes: [{ message }] } });
+}
+
 export function unauthorized(): StatusError {
   return new StatusError(401, "Unauthorized", "Unauthorized");
 }

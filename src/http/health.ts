@@ -68,7 +68,7 @@ async function respondSingleCheck(endpoint: HealthEndpoint, name: string, log: L
   const found = endpoint.checks.find((check) => check.name === name || check.alias === name);
   if (found === undefined) return pageNotFound();
   const error = await runCheck(endpoint, found);
-  if (error === undefined) return textResponse(200, "ok", NOSNIFF);
+  if (error === undefined) return textResponse(200, "ok");
   log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
   return textResponse(500, `internal server error: ${publicReason(found, error)}\n`, NOSNIFF);
 }

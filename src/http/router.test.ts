@@ -13,6 +13,8 @@ function sample(): Router<string> {
   return router;
 }
 
+const pod = (namespace: string, name: string) => ({ value: "pod", params: { namespace, name } });
+
 const matches: readonly (readonly [string, string, unknown])[] = [
   ["GET", "/", { value: "root", params: {} }],
   ["GET", "/api/v1/namespaces/x/pods/web", { value: "pod", params: { namespace: "x", name: "web" } }],
@@ -41,14 +43,18 @@ const matches: readonly (readonly [string, string, unknown])[] = [
   ["GET", "/api", undefined],
   ["GET", "//", undefined],
   ["GET", "//api/v1/namespaces/x/pods/web", undefined],
-  ["GET", "/api/v1/namespaces//pods/web", undefined],
-  ["GET", "/api/v1/namespaces/x/pods/..", undefined],
-  ["GET", "/api/v1/namespaces/x/pods/%2e%2e", undefined],
+  ["GET", "/api/v1/namespaces//pods/web", pod("", "web")],
+  ["GET", "/api/v1/namespaces/x/pods/web///", pod("x", "web")],
+  ["GET", "/api/v1/namespaces/x/pods//", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/..", pod("x", "..")],
+  ["GET", "/api/v1/namespaces/x/pods/%2e", pod("x", ".")],
+  ["GET", "/api/v1/namespaces%2fx%2Fpods/a", pod("x", "a")],
   ["GET", "/api/v1/namespaces/x/pods/..%2f..%2fsecrets", undefined],
   ["GET", "/api/v1/namespaces/x/pods/a%2Fb", undefined],
-  ["GET", "/api/v1/namespaces/x/pods/a%00", undefined],
-  ["GET", "/api/v1/namespaces/x/pods/%ff", undefined],
-  ["GET", "/api/v1/namespaces/x/pods/%zz", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/a%00", pod("x", "a\0")],
+  ["GET", "/api/v1/namespaces/x/pods/%ff%20", pod("x", "\uFFFD ")],
+  ["GET", "/api/v1/namespaces/x/pods/%zz", pod("x", "%zz")],
+  ["GET", "/api/v1/namespaces/x/pods/a%252fb", pod("x", "a%2fb")],
   ["GET", "/static/../etc", undefined],
   ["GET", "/static/%2e%2e/etc", undefined],
   ["GET", "/static/a%2f..%2fetc", undefined],
@@ -57,7 +63,7 @@ const matches: readonly (readonly [string, string, unknown])[] = [
 ];
 
 t.test(
-  "Router.match() finds the best pattern, and nothing for paths with dot-dot segments or encoded slashes",
+  "Router.match() finds the best pattern, splits at encoded slashes, and finds no rest with dot-dot segments",
   async (t) => {
     const router = sample();
     for (const [method, path, expected] of matches) {

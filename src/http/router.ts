@@ -1,4 +1,5 @@
 import { createTextRecord } from "../std/collections/text-record.ts";
+import { percentDecode } from "../std/percent-decode.ts";
 
 export interface RouteMatch<T> {
   readonly value: T;
@@ -28,7 +29,8 @@ interface Node<T> {
  * Finds a value by method and path, in a tree of path segments. A pattern has literal segments, `{name}` for one
  * segment and, at its end, `{name*}` for the rest of the path (possibly nothing):
  * `/api/v1/namespaces/{namespace}/pods/{name}/proxy/{path*}`. A literal segment wins over `{name}`, which wins over
- * `{name*}`. An empty segment matches a literal one only.
+ * `{name*}`. As in Kubernetes, `%2f` separates segments too, and a parameter may be empty within the path, `.` or `..`:
+ * handlers check names.
  */
 export class Router<T> {
   readonly #root: Node<T> = createNode();
@@ -63,13 +65,15 @@ export class Router<T> {
     routes.set(method, { value, names });
   }
 
-  /** `path` is percent-encoded. Ignores one trailing slash. */
+  /** `path` is percent-encoded. Ignores trailing slashes. */
   match(method: string, path: string): RouteMatch<T> | MethodMismatch | undefined {
     if (!path.startsWith("/")) return undefined;
-    const segments = path === "/" ? [] : path.slice(1).split("/");
+    const segments = path === "/" ? [] : path.slice(1).split(path.includes("%") ? SEPARATOR : "/");
+    let end = segments.length;
+    while (segments[end - 1] === "" && end > 1) end--;
     let match: RouteMatch<T> | undefined;
     let allowed: Set<string> | undefined;
-    visitMatches(this.#root, segments, 0, [], (routes, values) => {
+    visitMatches(this.#root, { segments, end }, 0, [], (routes, values) => {
       const route = routes.get(method);
       if (route !== undefined) {
         match = { value: route.value, params: toParams(route.names, values) };
@@ -81,6 +85,14 @@ export class Router<T> {
     });
     return match ?? (allowed === undefined ? undefined : { allowed: [...allowed].sort() });
   }
+}
+
+const SEPARATOR = /\/|%2f/i;
+
+interface Path {
+  readonly segments: readonly string[];
+  /** Without trailing slashes. */
+  readonly end: number;
 }
 
 function createNode<T>(): Node<T> {
@@ -112,24 +124,21 @@ function parseParameter(
  */
 function visitMatches<T>(
   node: Node<T>,
-  segments: readonly string[],
+  path: Path,
   index: number,
   values: string[],
   visit: (routes: Node<T>["routes"], values: readonly string[]) => boolean,
 ): boolean {
-  const atEnd = index === segments.length || (index === segments.length - 1 && segments[index] === "");
-  if (atEnd && node.routes.size > 0 && visit(node.routes, values)) return true;
-  const segment = segments[index];
-  if (segment === "") {
-    const child = node.literals.get("");
-    if (child !== undefined && visitMatches(child, segments, index + 1, values, visit)) return true;
-  } else if (segment !== undefined) {
-    const child = node.literals.get(segment) ?? (segment.includes("%") ? findDecodedChild(node, segment) : undefined);
-    if (child !== undefined && visitMatches(child, segments, index + 1, values, visit)) return true;
-    const value = node.parameter === undefined ? undefined : decodeSegment(segment);
-    if (node.parameter !== undefined && value !== undefined) {
-      values.push(value);
-      if (visitMatches(node.parameter, segments, index + 1, values, visit)) return true;
+  const { segments, end } = path;
+  const segment = index < end ? decodeSegment(segments[index]!) : undefined;
+  if (segment === undefined) {
+    if (node.routes.size > 0 && visit(node.routes, values)) return true;
+  } else {
+    const child = node.literals.get(segment);
+    if (child !== undefined && visitMatches(child, path, index + 1, values, visit)) return true;
+    if (node.parameter !== undefined) {
+      values.push(segment);
+      if (visitMatches(node.parameter, path, index + 1, values, visit)) return true;
       values.pop();
     }
   }
@@ -138,40 +147,17 @@ function visitMatches<T>(
   return rest !== undefined && visit(node.tailRoutes, [...values, rest]);
 }
 
-function findDecodedChild<T>(node: Node<T>, segment: string): Node<T> | undefined {
-  const decoded = decodeSegment(segment);
-  return decoded === undefined ? undefined : node.literals.get(decoded);
+/** One segment's text. Bytes that are not UTF-8 become U+FFFD. */
+function decodeSegment(segment: string): string {
+  return segment.includes("%") ? percentDecode(segment) : segment;
 }
 
-/**
- * One segment's text. Undefined for what is no name and a backend may interpret as a path: `..`, an encoded slash,
- * a NUL, bytes that are not UTF-8.
- */
-function decodeSegment(segment: string): string | undefined {
-  const text = decodeText(segment);
-  return text === undefined || text === "." || text === ".." || text.includes("/") || text.includes("\0")
-    ? undefined
-    : text;
-}
-
-/** The rest of a path, with its slashes; undefined when it has `..`. */
+/** The rest of a path, with its slashes; undefined when a backend may interpret it as another path. */
 function decodeRest(segments: readonly string[]): string | undefined {
-  const texts: string[] = [];
-  for (const segment of segments) {
-    const text = decodeText(segment);
-    if (text === undefined || text.includes("\0") || text.split("/").some((part) => part === "..")) return undefined;
-    texts.push(text);
-  }
-  return texts.join("/");
-}
-
-function decodeText(segment: string): string | undefined {
-  if (!segment.includes("%")) return segment;
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return undefined;
-  }
+  const texts = segments.map(decodeSegment);
+  return texts.some((text) => text === ".." || text.includes("\0") || text.includes("\uFFFD"))
+    ? undefined
+    : texts.join("/");
 }
 
 function toParams(names: readonly string[], values: readonly string[]): Readonly<Record<string, string>> {

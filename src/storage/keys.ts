@@ -1,6 +1,8 @@
 /** Keys of objects in the store: `/registry/pods/default/web`, `/registry/nodes/n1`. */
 import type { Kind } from "../api/kind.ts";
-import { badRequest } from "../api/status.ts";
+import { pathSegment } from "../api/meta/validation/names.ts";
+import { badRequest, StatusError } from "../api/status.ts";
+import { goQuote } from "../schema/value/go-quote.ts";
 
 /** The prefix of all keys: `/registry/` for `registry`, `/registry` and `/registry/`. */
 export function normalizePrefix(prefix: string): string {
@@ -9,25 +11,34 @@ export function normalizePrefix(prefix: string): string {
 
 export class KeySpace {
   readonly #root: string;
+  readonly #storageName: string;
   readonly #namespaced: boolean;
 
   /** `prefix` is the value of `--kvstore-prefix`. */
   constructor(prefix: string, kind: Pick<Kind, "storageName" | "namespaced">) {
     this.#root = `${normalizePrefix(prefix)}${kind.storageName}/`;
+    this.#storageName = kind.storageName;
     this.#namespaced = kind.namespaced;
   }
 
-  /** Throws a 400 for a namespace or name that is not a path segment. */
+  /** Throws a 400 for a name that is not a path segment, and a 500 for such a namespace. */
   key(namespace: string | undefined, name: string): string {
     if (name === "") throw badRequest("Name parameter required.");
-    checkSegment("Name", name);
-    return this.prefix(this.#namespaced ? requireNamespace(namespace) : undefined) + name;
+    checkName(name);
+    if (!this.#namespaced) return this.#root + name;
+    this.#checkNamespace(requireNamespace(namespace), `/${name}`);
+    return `${this.#root}${namespace}/${name}`;
   }
 
   prefix(namespace?: string): string {
     if (namespace === undefined || namespace === "" || !this.#namespaced) return this.#root;
-    checkSegment("Namespace", namespace);
+    this.#checkNamespace(namespace);
     return `${this.#root}${namespace}/`;
+  }
+
+  #checkNamespace(namespace: string, rest = ""): void {
+    if (namespace !== "." && namespace !== ".." && !/[\0/]/.test(namespace)) return;
+    throw new StatusError(500, "", `invalid key: ${goQuote(`/${this.#storageName}/${namespace}${rest}`)}`);
   }
 
   nameOf(key: string): string {
@@ -40,12 +51,8 @@ function requireNamespace(namespace: string | undefined): string {
   return namespace;
 }
 
-function checkSegment(what: string, segment: string): void {
-  const reasons: string[] = [];
-  if (segment === "." || segment === "..") reasons.push(`may not be '${segment}'`);
-  for (const character of ["/", "%"]) if (segment.includes(character)) reasons.push(`may not contain '${character}'`);
+function checkName(name: string): void {
   // NUL separates key and revision in the keys of the embedded store.
-  if (segment.includes("\0")) reasons.push("may not contain NUL");
-  if (reasons.length > 0)
-    throw badRequest(`${what} parameter invalid: ${JSON.stringify(segment)}: ${reasons.join(";")}`);
+  const reasons = [...pathSegment(name), ...(name.includes("\0") ? ["may not contain NUL"] : [])];
+  if (reasons.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${reasons.join(";")}`);
 }

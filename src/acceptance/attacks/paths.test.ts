@@ -169,7 +169,7 @@ t.test("a path with dot segments or encoded slashes addresses no other namespace
     const target = parseTarget(variant);
     if (target === undefined) continue;
     const { status, text } = await sendRequest(server, "GET", target.path, { user: "eve" });
-    if (text.includes(MARK) || status >= 500) leaks.push(`${status} ${variant}`);
+    if (text.includes(MARK) || (status >= 500 && !isDeprecatedVerb(text))) leaks.push(`${status} ${variant}`);
   }
   t.same(leaks, []);
   const written: string[] = [];
@@ -178,8 +178,9 @@ t.test("a path with dot segments or encoded slashes addresses no other namespace
     const method = METHODS[index % METHODS.length]!;
     if (target === undefined || method === "GET") continue;
     const patch = method === "PATCH" ? { headers: { "content-type": "application/merge-patch+json" } } : {};
-    const { status } = await sendRequest(server, method, target.path, { user: "eve", body: { data: {} }, ...patch });
-    if (status >= 500) written.push(`${status} ${method} ${variant}`);
+    const options = { user: "eve", body: { data: {} }, ...patch };
+    const { status, text } = await sendRequest(server, method, target.path, options);
+    if (status >= 500 && !isDeprecatedVerb(text)) written.push(`${status} ${method} ${variant}`);
   }
   t.same(written, []);
   t.same((await server.send("GET /api/v1/namespaces/vault/secrets/gold")).json, before.json, "the Secret is unchanged");
@@ -223,37 +224,42 @@ t.test("an object name that is a path gets 422", async (t) => {
   }
 });
 
-t.test("a log request for a container that the pod lacks gets 400, and for another path 403 or 404", async (t) => {
-  await using server = await startWithTwoNamespaces();
-  const pods = "/api/v1/namespaces/open/pods";
-  const spec = { nodeName: "n1", containers: [{ name: "c", image: "i" }] };
-  await server.send(`POST ${pods}`, { body: { metadata: { name: "web" }, spec } });
-  const names = [
-    "..",
-    "../../vault/gold/c",
-    "c/../../x",
-    "/",
-    "c?x=",
-    "c#",
-    "c%00",
-    "C",
-    "c ",
-    "__proto__",
-    "\u002e\u002e",
-  ];
-  for (const name of names) {
-    const { status } = await server.send(`GET ${pods}/web/log?container=${encodeURIComponent(name)}`, { user: "eve" });
-    t.equal(status, 400, name);
-  }
-  for (const path of ["web%2f..%2fx/log", "..%2fweb/log", "web/log/../../x", "web%00/log"]) {
-    const { status } = await server.send(`GET ${pods}/${path}`, { user: "eve" });
-    t.ok(status === 403 || status === 404, `${status} ${path}`);
-  }
-  for (const query of ["tailLines=1e9", "tailLines=%2Fetc", "sinceTime=%0d%0aX:y", "limitBytes=-1"]) {
-    const { status } = await server.send(`GET ${pods}/web/log?${query}`, { user: "eve" });
-    t.ok(status === 400 || status === 422, `${status} ${query}`);
-  }
-});
+t.test(
+  "a log request for a container that the pod lacks gets 400, and for another path 403 or 404, for a NUL 400",
+  async (t) => {
+    await using server = await startWithTwoNamespaces();
+    const pods = "/api/v1/namespaces/open/pods";
+    const spec = { nodeName: "n1", containers: [{ name: "c", image: "i" }] };
+    await server.send(`POST ${pods}`, { body: { metadata: { name: "web" }, spec } });
+    const names = [
+      "..",
+      "../../vault/gold/c",
+      "c/../../x",
+      "/",
+      "c?x=",
+      "c#",
+      "c%00",
+      "C",
+      "c ",
+      "__proto__",
+      "\u002e\u002e",
+    ];
+    for (const name of names) {
+      const { status } = await server.send(`GET ${pods}/web/log?container=${encodeURIComponent(name)}`, {
+        user: "eve",
+      });
+      t.equal(status, 400, name);
+    }
+    for (const path of ["web%2f..%2fx/log", "..%2fweb/log", "web/log/../../x", "web%00/log"]) {
+      const { status } = await server.send(`GET ${pods}/${path}`, { user: "eve" });
+      t.ok(status === 403 || status === 404 || (status === 400 && path.includes("%00")), `${status} ${path}`);
+    }
+    for (const query of ["tailLines=1e9", "tailLines=%2Fetc", "sinceTime=%0d%0aX:y", "limitBytes=-1"]) {
+      const { status } = await server.send(`GET ${pods}/web/log?${query}`, { user: "eve" });
+      t.ok(status === 400 || status === 422, `${status} ${query}`);
+    }
+  },
+);
 
 t.test("a field selector for a permitted name lists that object, and other selectors list nothing", async (t) => {
   await using server = await startWithTwoNamespaces();
@@ -268,7 +274,8 @@ t.test("a field selector for a permitted name lists that object, and other selec
   });
   const list = async (query: string) => {
     const request = { path: "/api/v1/namespaces/vault/secrets", query };
-    const authorization = `Bearer ${server.parts.server.loopbackToken({ name: "eve", uid: "", groups: [], extra: {} })}`;
+    const token = server.parts.server.loopbackToken({ name: "eve", uid: "", groups: [], extra: {} });
+    const authorization = `Bearer ${token}`;
     return await readResponse(
       await server.parts.server.handler(makeRequest({ ...request, headers: { authorization } })),
     );
@@ -290,3 +297,8 @@ t.test("a field selector for a permitted name lists that object, and other selec
   ];
   for (const query of queries) t.notMatch((await list(query)).text, MARK, query);
 });
+
+/** The response to the path of a deprecated verb without a resource: Kubernetes' 500. */
+function isDeprecatedVerb(text: string): boolean {
+  return text.includes("unable to determine kind and namespace");
+}

@@ -56,8 +56,19 @@ t.test("unknown paths and methods get Kubernetes' errors", async (t) => {
     ["GET /api/v1/namespaces/default/bindings", 405, /does not allow this method on the requested resource/],
     ["HEAD /api/v1/namespaces/default/pods", 405, /does not allow this method/],
     ["DELETE /api/v1/namespaces", 405, /does not allow this method/],
+    ["GET /api/v1/namespaces/default/pods//status", 400, /name must be provided/],
+    ["GET /api/v1/namespaces/default%2fpods/a", 404, /pods \\"a\\" not found/],
+    ["GET /api/v1/namespaces//pods/a", 400, /Namespace parameter required/],
+    ["GET /api/v1/namespaces/%2e%2e/pods", 500, /invalid key: \\"\/pods\/\.\.\\"/],
+    ["GET /api/v1/watch", 500, /unable to determine kind and namespace from url, \/api\/v1\/watch/],
+    ["GET /version/", 200, /gitVersion/],
+    ["GET /metrics/", 404, /page not found/],
+    ["GET /openapi/v2/", 404, /page not found/],
+    ["FOO /apis/apps", 200, /APIGroup/],
+    ["FOO /healthz", 200, /ok/],
+    ["FOO /api/v1/pods", 405, /does not allow this method/],
     ["GET /api/v1/namespaces/default/pods/a%25b", 400, /may not contain '%'/],
-    ["GET /api/v1/namespaces/default/pods/%2e%2e", 404, /could not find/],
+    ["GET /api/v1/namespaces/default/pods/%2e%2e", 400, /may not be '\.\.'/],
   ] as const) {
     const response = await server.send(line);
     t.equal(response.status, status, line);

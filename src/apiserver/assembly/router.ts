@@ -72,23 +72,23 @@ export function createRouter(options: RouterOptions): RequestHandler {
     const { request } = context;
     const forwarded = aggregator.respond(context);
     if (forwarded !== undefined) return forwarded;
-    const allowsHead = !context.info.isResourceRequest && !GET_ONLY_PATH.test(request.path);
-    const method = request.method === "HEAD" && allowsHead ? "GET" : request.method;
+    const allowsHead = !context.info.isResourceRequest && !GET_ONLY_PATH.test(context.info.path);
+    const method = request.method === "HEAD" && allowsHead ? "GET" : knownMethod(request.method);
     const match = router.match(method, request.path);
     if (match === undefined) return respondUnrouted(context, method);
     return "value" in match ? match.value(context, match.params) : Promise.reject(methodNotAllowed());
   };
 
   async function respondUnrouted(context: RequestContext, method: string): Promise<HttpResponse> {
-    const { request } = context;
-    const page = request.path.replace(/\/$/, "");
+    const { path } = context.info;
+    const page = path.replace(/\/$/, "");
     if ((method === "GET" || GROUP_DISCOVERY_PATH.test(page)) && discovery.has(page))
       return discovery.respond(page, context);
     const customResponse = await respondCustom(context);
     if (customResponse !== undefined) return customResponse;
     // Below /api and /apis a missing path is a Status, elsewhere plain text.
-    const group = request.path.split("/").slice(0, 3).join("/");
-    if (request.path.startsWith("/api/") || groups.has(group)) throw noSuchResource();
+    const group = path.split("/").slice(0, 3).join("/");
+    if (path.startsWith("/api/") || groups.has(group)) throw noSuchResource();
     return pageNotFound();
   }
 }
@@ -97,6 +97,11 @@ export function createRouter(options: RouterOptions): RequestHandler {
 const GET_ONLY_PATH = /^\/(?:api(?:\/[^/]+)?|apis\/[^/]+\/[^/]+|version|\.well-known\/.*|openid\/.*)\/?$/;
 const GROUP_DISCOVERY_PATH = /^\/apis(?:\/[^/]+)?$/;
 const ANY_METHOD = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
+
+/** Paths that allow TRACE allow every other method. */
+function knownMethod(method: string): string {
+  return ANY_METHOD.includes(method) || method === "HEAD" ? method : "TRACE";
+}
 
 function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, discovery: Discovery): void {
   const { readiness } = options;
@@ -117,10 +122,9 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     const { scheme, groupAliases, gitVersion, settings } = options;
     return new OpenApi(scheme, groupAliases, gitVersion, settings.clock, extensions, hasEnums);
   });
-  addAny(
-    "/openapi/v2",
-    async ({ request }) => await (await openApi()).v2(request.headers.accept, request.headers["if-none-match"]),
-  );
+  const respondV2: Route = async ({ request: { headers } }) =>
+    await (await openApi()).v2(headers.accept, headers["if-none-match"]);
+  addAny("/openapi/v2", exactly("/openapi/v2", respondV2));
   addAny("/openapi/v3", async ({ request: { path, headers } }) => {
     const documents = await openApi();
     return path.endsWith("/") ? await documents.v3("", null, headers) : await documents.root(headers["if-none-match"]);
@@ -145,7 +149,9 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     addAny(`/${endpoint.name}/{check*}`, route);
   }
   for (const { path, methods, respond } of options.operatorPages) {
-    for (const method of methods) router.add(method, path, respond);
+    // Profiles have redirects of their own.
+    const route = path.startsWith("/debug/") ? respond : exactly(path, respond);
+    for (const method of methods) router.add(method, path, route);
   }
   if (options.issuerDiscovery !== undefined) {
     const { configuration, jwks } = options.issuerDiscovery;
@@ -156,7 +162,14 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
       return await jwks();
     });
   }
-  for (const path of ["/", "/index.html"]) addAny(path, async (context) => rootPaths(context, options, discovery));
+  const index: Route = async (context) => rootPaths(context, options, discovery);
+  addAny("/", index);
+  addAny("/index.html", exactly("/index.html", index));
+}
+
+/** Refuses a trailing slash, which the paths of resources and discovery allow. */
+function exactly(path: string, route: Route): Route {
+  return async (context, params) => (context.info.path === path ? await route(context, params) : pageNotFound());
 }
 
 /** Indented JSON, as Kubernetes responds to every client here. */

@@ -43,6 +43,8 @@ export function createCustomResourceHandler(options: CustomResourceHandlerOption
     return await served.runRequest(async () => {
       const match = routerOf(served).match(request.method, request.path);
       if (match === undefined) return handleUnmatched(served, context);
+      // Unlike the built-in kinds, `/namespaces//foos` is not a path of all namespaces.
+      if ("value" in match && match.params.namespace === "" && info.verb !== "list") return undefined;
       if (!("value" in match)) throw methodNotSupported(served, context);
       checkBody(context);
       // The cache is ready before the first write, so that its history contains that write.

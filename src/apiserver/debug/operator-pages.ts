@@ -1,5 +1,6 @@
 /** The pages for operators: metrics, profiles, flags and status. */
 
+import type { HttpResponse } from "../../http/message.ts";
 import { metricsResponse, resetMetrics } from "../../http/metrics-page.ts";
 import { flagz, statusz } from "../../http/zpages.ts";
 import { lazy } from "../../std/async/lazy.ts";
@@ -55,7 +56,7 @@ function createMetricPages(
   // Other threads take the metrics of this one as soon as it serves.
   void shared?.();
   const pagesFor = (path: string, registries: typeof all): OperatorPage[] => {
-    const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observability.profiling ? [] : ["DELETE"])];
+    const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", ...(observability.profiling ? [] : ["DELETE"])];
     const show: Route = async ({ request }) => {
       const shownRegistries = shared === undefined ? registries : await (await shared()).merge(registries);
       return metricsResponse(shownRegistries, request.headers.accept);
@@ -78,8 +79,20 @@ function createProfilePages(
 ): readonly OperatorPage[] {
   if (!observability.profiling) return [];
   return debugEndpoints.pages.map(({ path, methods, respond }) =>
-    page(path, ({ request }) => respond(request), methods, false),
+    page(
+      path,
+      ({ info, request }) => (info.path === PROFILES ? redirectToProfiles() : respond(request)),
+      methods,
+      false,
+    ),
   );
+}
+
+const PROFILES = "/debug/pprof";
+
+async function redirectToProfiles(): Promise<HttpResponse> {
+  const headers = { location: `${PROFILES}/`, "content-type": "text/html; charset=utf-8" };
+  return { status: 302, headers, body: Buffer.from(`<a href="${PROFILES}/">Found</a>.\n\n`) };
 }
 
 function createFlowControlPages({ flowController, clock }: OperatorPageDeps): readonly OperatorPage[] {

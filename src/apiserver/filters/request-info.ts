@@ -1,5 +1,7 @@
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
+import { textResponse } from "../../http/respond.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
@@ -15,8 +17,17 @@ export function withRequestInfo(next: RequestHandler, random: RandomSource, cloc
     // An empty header is no id.
     const auditId = request.headers["audit-id"] || randomUuid(random);
     const context = new ReceivedRequest(request, auditId, clock?.now());
+    if (context.info.isMalformed === true) return malformedPath(request, auditId);
     return addHeaders(await next(context), context);
   };
+}
+
+function malformedPath({ path, query }: HttpRequest, auditId: string): HttpResponse {
+  const uri = query === "" ? path : `${path}?${query}`;
+  const reason = `failed to create RequestInfo: unable to determine kind and namespace from url, ${uri}`;
+  const text = `Internal Server Error: ${goQuote(uri)}: ${reason}\n`;
+  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return textResponse(500, escaped, { "audit-id": auditId, "x-content-type-options": "nosniff" });
 }
 
 class ReceivedRequest implements RequestContext {

@@ -97,8 +97,7 @@ async function parseConfiguration(bytes: Buffer, slice: TimeSlice): Promise<Pars
     }
   }
   try {
-    // Further documents are ignored, as in Kubernetes.
-    const [document] = await parseYamlBody(bytes.toString("utf8"), valuesMax, slice);
+    const document = await parseYamlBody(bytes.toString("utf8"), valuesMax, slice);
     return { value: toConfiguration(document?.value), duplicates: describeDuplicateKeys(document) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

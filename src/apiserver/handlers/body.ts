@@ -222,8 +222,7 @@ async function parseBody(
       return { value: decodeCbor(bytes, valuesMax), duplicates: [] };
     case "yaml": {
       if (!isUtf8(bytes)) throw new SyntaxError("yaml: invalid leading UTF-8 octet");
-      // Further documents are ignored, as in Kubernetes.
-      const [document] = await parseYamlBody(bytes.toString("utf8"), valuesMax, slice);
+      const document = await parseYamlBody(bytes.toString("utf8"), valuesMax, slice);
       return { value: document?.value, duplicates: [], yamlDuplicates: describeDuplicateKeys(document) };
     }
     case "json":

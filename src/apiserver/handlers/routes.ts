@@ -3,6 +3,7 @@ import { type GroupAliases, groupNames } from "../../api/group-aliases.ts";
 import { type ApiObject, type Kind, removedRelease, type Subresource, type Verb } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
+import { badRequest } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
@@ -60,6 +61,7 @@ export function addKindRoutes(router: Router<Route>, target: ResourceTarget, ext
   const add = (method: string, path: string, handler: ResourceHandler | undefined): void => {
     if (handler === undefined) return;
     router.add(method, path, (context, params) => {
+      if (params.name === "") return Promise.reject(badRequest("name must be provided"));
       if (kind.deprecation !== undefined) reportDeprecation(kind, kind.deprecation, context);
       return handler(target, context, params);
     });
@@ -76,7 +78,6 @@ export function addKindRoutes(router: Router<Route>, target: ResourceTarget, ext
   add("DELETE", collection, handlerIfServed(kind, "deletecollection", deleteObjects));
   if (kind.namespaced) {
     add("GET", `${base}/${kind.plural}`, handlerIfServed(kind, "list", listObjects));
-    add("GET", `${base}/namespaces//${kind.plural}`, handlerIfServed(kind, "list", listObjects));
   }
   const item = `${collection}/{name}`;
   add("GET", item, handlerIfServed(kind, "get", getObject));

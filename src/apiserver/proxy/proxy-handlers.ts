@@ -65,9 +65,11 @@ const PROXY_SEGMENT = 5;
 
 /** The path after `…/NAME/proxy`, percent-encoded. The router rejects paths with `..`. */
 function proxiedPath({ request, info }: RequestContext): string {
-  const segments = request.path.split("/");
+  // An encoded slash separates segments too, as in the router.
+  const separators = [...request.path.matchAll(/\/|%2f/gi)];
   const proxySegment = info.namespace === "" ? PROXY_SEGMENT : PROXY_SEGMENT + 2;
-  return segments.length === proxySegment + 1 ? "" : `/${segments.slice(proxySegment + 1).join("/")}`;
+  const slash = separators[proxySegment];
+  return slash === undefined ? "" : `/${request.path.slice(slash.index + slash[0].length)}`;
 }
 
 function linkContext({ request }: RequestContext, { host, port }: Destination, path: string): LinkContext {

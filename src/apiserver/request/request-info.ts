@@ -1,8 +1,10 @@
 /** RequestInfo: verb, resource and name of a request, parsed from its method, path and query. */
 import type { HttpRequest } from "../../http/message.ts";
+import { percentDecode } from "../../std/percent-decode.ts";
 
 export interface RequestInfo {
   readonly isResourceRequest: boolean;
+  /** Percent-decoded. */
   readonly path: string;
   /** `get`, `list`, `watch`, `create`, … for resources; the method in lower case for other paths. */
   readonly verb: string;
@@ -16,6 +18,8 @@ export interface RequestInfo {
   readonly query: URLSearchParams;
   /** Whether the deprecated path, and not the query, makes a list a watch. */
   readonly isLegacyWatch?: boolean;
+  /** The path of a deprecated verb, without a resource. */
+  readonly isMalformed?: true;
 }
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -31,7 +35,8 @@ const VERBS: Readonly<Record<string, string>> = {
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | "query">): RequestInfo {
-  const { method, path } = request;
+  const { method } = request;
+  const path = percentDecode(request.path);
   const query = parseQuery(request.query);
   const parts = splitPath(path);
   const prefix = parts.shift();
@@ -41,28 +46,27 @@ export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | 
     const none = { group: "", version: "", namespace: "", resource: "", subresource: "", name: "" };
     return { isResourceRequest: false, path, verb: method.toLowerCase(), ...none, query };
   }
+  const isMalformed = parts.length === 1 && (parts[0] === "watch" || parts[0] === "proxy");
   const { verb, namespace, resource, subresource, name, isLegacyWatch } = resourceInfo(method, parts, query);
   const target = { group, version, namespace, resource, subresource, name };
-  return { isResourceRequest: true, path, verb, ...target, query, ...(isLegacyWatch ? { isLegacyWatch } : {}) };
+  return {
+    isResourceRequest: true,
+    path,
+    verb,
+    ...target,
+    query,
+    ...(isLegacyWatch ? { isLegacyWatch } : {}),
+    ...(isMalformed ? { isMalformed } : {}),
+  };
 }
 
+/** Empty segments within the path stay: they are empty names, and `/namespaces//pods` is a path of all namespaces. */
 function splitPath(path: string): string[] {
-  const hasEncoded = path.includes("%");
-  if (!hasEncoded && path.startsWith("/") && !path.endsWith("/") && !path.includes("//"))
-    return path.slice(1).split("/");
-  const segments = path.split("/");
-  return dropEmptySegments(hasEncoded ? segments.map(decodeSegment) : segments);
-}
-
-/** Drops empty path segments. An empty namespace name (`/namespaces//pods`) selects all namespaces. */
-function dropEmptySegments(segments: readonly string[]): string[] {
-  const parts: string[] = [];
-  for (let at = 0; at < segments.length; at++) {
-    const isAllNamespaces = segments[at] === "namespaces" && segments[at + 1] === "" && at + 2 < segments.length;
-    if (isAllNamespaces && segments[at + 2] !== "") at++;
-    else if (segments[at] !== "") parts.push(segments[at] ?? "");
-  }
-  return parts;
+  let start = 0;
+  let end = path.length;
+  while (path[start] === "/") start++;
+  while (end > start && path[end - 1] === "/") end--;
+  return start === end ? [] : path.slice(start, end).split("/");
 }
 
 type ResourceInfo = Pick<RequestInfo, "verb" | "namespace" | "resource" | "name" | "subresource" | "isLegacyWatch">;
@@ -142,13 +146,4 @@ const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set([
 export function isLongRunning(info: RequestInfo): boolean {
   if (!info.isResourceRequest) return info.path.startsWith("/debug/pprof/");
   return info.verb === "watch" || info.verb === "proxy" || STREAMING_SUBRESOURCES.has(info.subresource);
-}
-
-function decodeSegment(part: string): string {
-  if (!part.includes("%")) return part;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }

@@ -14,20 +14,13 @@ import {
   type ServerContext,
   stallTimeout,
 } from "./exchange.ts";
+import { Pipeline } from "./http1-connection/pipeline.ts";
+import { type ClientError, parseUnknownMethod } from "./http1-connection/unknown-method.ts";
+import { discardUnread } from "./http1-connection/unread-body.ts";
 import { JoinedMessage } from "./joined-message.ts";
-import { Pipeline } from "./pipeline.ts";
 import { parseTarget } from "./request-target.ts";
 import { createLastResponse, mayUpgrade, switchProtocols } from "./upgrade.ts";
 import { discardBody, isStreamed, writeBody } from "./write-body.ts";
-
-/** Has the bytes that could not be parsed as a request. */
-interface ClientError extends NodeJS.ErrnoException {
-  readonly rawPacket?: Buffer;
-  /** The position of the error in them. */
-  readonly bytesParsed?: number;
-}
-
-const REQUEST_LINE_BYTES_MAX = 8192;
 
 /** A server for sockets passed to it, or for plain connections of its own. */
 export function createHttp1Server(context: ServerContext, peerOf: (socket: Duplex) => Peer): Server {
@@ -102,9 +95,36 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
     if (response?.headersSent === true && !response.writableFinished) socket.destroy();
     else if (latest.get(socket)?.complete === false) rejectMalformed(error, socket);
     // After the requests before it: some clients send the body of a DELETE without its length.
-    else pipeline.add(socket, async () => rejectMalformed(error, socket));
+    else {
+      const incoming = parseUnknownMethod(error, socket, limits.headerBytes);
+      const isRequest = incoming !== undefined && findViolation(incoming) === undefined;
+      pipeline.add(socket, async () => {
+        if (isRequest) await handleLast(context, peerOf(socket), incoming, socket);
+        else rejectMalformed(error, socket);
+      });
+    }
+  });
+  server.on("connect", (incoming, socket) => {
+    socket.on("error", () => {});
+    if (findViolation(incoming) !== undefined || rejected.has(socket)) socket.destroy();
+    else pipeline.add(socket, () => handleLast(context, peerOf(socket), incoming, socket));
   });
   return server;
+}
+
+/** A request after which node:http reads nothing from the connection. Never rejects. */
+async function handleLast(context: ServerContext, peer: Peer, incoming: IncomingMessage, socket: Duplex) {
+  context.inFlight.enter();
+  try {
+    const headers = { plain: joinHeaders(incoming.headers), raw: incoming.rawHeaders };
+    const request = new IncomingRequest(incoming.method ?? "", parseTarget(incoming.url)!, headers, peer, undefined);
+    socket.once("close", () => request.abort());
+    await sendLast(context, incoming, socket, await callHandler(context, request));
+  } catch {
+    socket.destroy();
+  } finally {
+    context.inFlight.leave();
+  }
 }
 
 /** What is wrong with a request that node:http accepts; undefined when nothing is. */
@@ -200,6 +220,8 @@ async function sendResponse(
     discardBody(response.body);
     return;
   }
+  const { draining } = context.inFlight;
+  if (!draining && !incoming.complete && !endsConnection(response)) await discardUnread(incoming, context.clock);
   try {
     const headers = outgoingHeaders(response);
     // Before the connection can be reused, an unread body would have to be read to its end.
@@ -232,12 +254,6 @@ function rejectMalformed(error: ClientError, socket: Duplex): void {
     socket.destroy();
     return;
   }
-  if (isUnknownMethod(error)) {
-    const { body } = statusResponse(405, "MethodNotAllowed", METHOD_NOT_ALLOWED, undefined, {});
-    const headers = "Content-Type: application/json\r\nCache-Control: no-cache, private";
-    endWithResponse(socket, "405 Method Not Allowed", headers, Buffer.from(body as Uint8Array).toString());
-    return;
-  }
   const [statusLine, message] = errorResponses[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
   endWithResponse(socket, statusLine, "Content-Type: text/plain; charset=utf-8", `${message}\n`);
 }
@@ -245,17 +261,6 @@ function rejectMalformed(error: ClientError, socket: Duplex): void {
 function endWithResponse(socket: Duplex, statusLine: string, headers: string, body: string): void {
   const lines = [`HTTP/1.1 ${statusLine}`, "Connection: close", headers, `Content-Length: ${Buffer.byteLength(body)}`];
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
-}
-
-const METHOD_NOT_ALLOWED = "the server does not allow this method on the requested resource";
-
-/** Whether the bytes are a request with a method that node:http does not support. */
-function isUnknownMethod({ code, rawPacket, bytesParsed = 0 }: ClientError): boolean {
-  if (code !== "HPE_INVALID_METHOD" || rawPacket === undefined) return false;
-  // Requests before it, and their bodies, may be in the same packet.
-  const start = rawPacket.lastIndexOf("\n", bytesParsed) + 1;
-  const line = rawPacket.subarray(start, start + REQUEST_LINE_BYTES_MAX).toString("latin1");
-  return /^[A-Z]{1,32} \/\S* HTTP\/1\.[01]\r\n/.test(line);
 }
 
 const errorResponses: Readonly<Record<string, readonly [string, string]>> = {

@@ -3,7 +3,7 @@ import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
 import { syncLinkedFields } from "../../api/core/service/strategy.ts";
 import { isHeadless, specOf } from "../../api/core/service/types.ts";
-import { invalid, isNotFound } from "../../api/status.ts";
+import { internalError, invalid, isNotFound } from "../../api/status.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { IpFamily } from "../../std/net/ip.ts";
@@ -14,7 +14,6 @@ import type { Scope } from "../scope.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 import { AddressUnavailable, type ClusterIpAllocator, type ServiceName } from "./addresses.ts";
 import { type ClusterFamilies, keepsPreferDualStack, setIpFamilies } from "./families.ts";
-import { internalError } from "./internal-error.ts";
 import { type NodePorts, nodePortsOfService, type PortAllocation } from "./node-ports.ts";
 import { allocateNodePorts, needsNodePorts } from "./port-assignment.ts";
 

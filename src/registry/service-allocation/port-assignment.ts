@@ -1,9 +1,8 @@
 /** Chooses the node ports of a service. */
 import type { ServicePort, ServiceSpec } from "../../api/core/service/schema.ts";
 import { allocatesNodePorts, mayHaveNodePorts, needsHealthCheck, nodePortsOf } from "../../api/core/service/types.ts";
-import { StatusError } from "../../api/status.ts";
+import { internalError, StatusError } from "../../api/status.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { internalError } from "./internal-error.ts";
 import { type PortAllocation, PortUnavailable } from "./node-ports.ts";
 
 export type Reject = (errors: readonly FieldError[]) => never;

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { objectMeta } from "../../api/meta/object-meta.ts";
+import { internalError } from "../../api/status.ts";
 import { base64, message, optional, required, string } from "../../schema/define.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
@@ -11,7 +12,6 @@ import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.t
 import { KeyedMutex } from "../../std/async/keyed-mutex.ts";
 import { type KeyValue, StoreError } from "../../storage/store.ts";
 import type { RegistryDeps } from "../registry.ts";
-import { internalError } from "./internal-error.ts";
 
 const rangeAllocation = message("core/v1.RangeAllocation", {
   metadata: optional(1, objectMeta),

@@ -9,6 +9,8 @@ interface GoMessage {
 const scanning = (text: string): GoMessage => ({ text, scanning: true });
 const parsing = (text: string): GoMessage => ({ text, scanning: false });
 
+const INCOMPATIBLE = "unacceptable YAML version of the document";
+
 const GO_MESSAGES: Readonly<Record<string, GoMessage>> = {
   "can not read a block mapping entry; a multiline key may not be an implicit key":
     scanning("could not find expected ':'"),
@@ -30,8 +32,11 @@ const GO_MESSAGES: Readonly<Record<string, GoMessage>> = {
   "duplication of %YAML directive": parsing("found duplicate %YAML directive"),
   "a line break is expected": scanning("did not find expected comment or line break"),
   "unexpected end of the stream within a verbatim tag": scanning("did not find the expected '>'"),
-  "unacceptable YAML version of the document": parsing("found incompatible YAML document"),
+  [INCOMPATIBLE]: parsing("found incompatible YAML document"),
 };
+
+/** The error about a node after the first one, without a marker between them. */
+export const NEXT_DOCUMENT = "did not find expected <document start>";
 
 /** Errors without a line. */
 const UNREADABLE_REASONS: ReadonlySet<string> = new Set([
@@ -59,8 +64,14 @@ export function toGoErrorMessage(reason: string, { line, position }: Mark, text:
   const { text: message, scanning: fromOne } = goMessageOf(reason, location, text.split("\n"));
   // Go's parser counts the end of a text without a newline as a line of its own.
   if (!fromOne && position >= text.length && !text.endsWith("\n")) return `yaml: line ${line + 1}: ${message}`;
-  // Go does not name the first line.
-  return line === 0 ? `yaml: ${message}` : `yaml: line ${fromOne ? line + 1 : line}: ${message}`;
+  // Go shows the line of the directive.
+  if (reason === INCOMPATIBLE) return toGoErrorLine(line - 1, message);
+  return toGoErrorLine(fromOne && line > 0 ? line + 1 : line, message);
+}
+
+/** Go does not name the first line. */
+function toGoErrorLine(line: number, message: string): string {
+  return line <= 0 ? `yaml: ${message}` : `yaml: line ${line}: ${message}`;
 }
 
 const NO_TOKEN = scanning("found character that cannot start any token");
@@ -106,8 +117,7 @@ function goMessageOfToken({ line, column }: SourceLocation, lines: readonly stri
 function goMessageOfRoot(location: SourceLocation, lines: readonly string[]): GoMessage {
   const root = lines.slice(0, location.line).find((line) => /^[^#\s]/.test(line) && !line.startsWith("---"));
   const isItem = root !== undefined && /^-(?:\s|$)/.test(root);
-  if (!isItem || (lines[location.line] ?? "").startsWith("..."))
-    return parsing("did not find expected <document start>");
+  if (!isItem || (lines[location.line] ?? "").startsWith("...")) return parsing(NEXT_DOCUMENT);
   return parsing("did not find expected '-' indicator");
 }
 

@@ -26,7 +26,9 @@ t.test("resolvePlain() resolves booleans and numbers as YAML 1.1", async (t) => 
     "089": 89,
     "-": "-",
     "500m": "500m",
-    ".inf": ".inf",
+    ".inf": Number.POSITIVE_INFINITY,
+    "-.INF": Number.NEGATIVE_INFINITY,
+    ".NaN": Number.NaN,
     "1e999": "1e999",
     nUll: "nUll",
   };
@@ -39,5 +41,6 @@ t.test("resolveTagged() requires text that matches the tag", async (t) => {
   t.equal(resolveTagged("!!int", "x"), undefined);
   t.equal(resolveTagged("!!bool", "yes"), true);
   t.equal(resolveTagged("!!null", ""), null);
-  t.equal(resolveTagged("!!js/function", "x"), undefined);
+  t.equal(resolveTagged("!!js/function", "x"), "x");
+  t.equal(resolveTagged("!local", "5"), "5");
 });

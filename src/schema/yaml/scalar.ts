@@ -4,9 +4,12 @@
  */
 import { numberOf } from "../json/exact-numbers.ts";
 
-const constants: ReadonlyMap<string, boolean | null> = new Map<string, boolean | null>([
+const constants: ReadonlyMap<string, boolean | number | null> = new Map<string, boolean | number | null>([
   ...["", "~", "null", "Null", "NULL"].map((word) => [word, null] as const),
   ...["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"].map((word) => [word, true] as const),
+  ...[".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"].map((word) => [word, Number.POSITIVE_INFINITY] as const),
+  ...["-.inf", "-.Inf", "-.INF"].map((word) => [word, Number.NEGATIVE_INFINITY] as const),
+  ...[".nan", ".NaN", ".NAN"].map((word) => [word, Number.NaN] as const),
   ...["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"].map((word) => [word, false] as const),
 ]);
 
@@ -14,13 +17,8 @@ const decimal = /^[-+]?(?:0|[1-9][\d_]*)$/;
 const based = /^([-+]?)0([xXbBoO]?)([\da-fA-F_]+)$/;
 const real = /^[-+]?(?:\.[\d_]+|\d[\d_]*(?:\.[\d_]*)?)(?:[eE][-+]?\d+)?$/;
 
-/** Resolves an untagged plain scalar. Infinities, NaN and overflowing numbers are not valid JSON and stay strings. */
+/** Resolves an untagged plain scalar. Overflowing numbers stay strings. */
 export function resolvePlain(text: string): string | number | bigint | boolean | null {
-  const value = resolve(text);
-  return typeof value === "number" && !Number.isFinite(value) ? text : value;
-}
-
-function resolve(text: string): string | number | bigint | boolean | null {
   const constant = constants.get(text);
   if (constant !== undefined) return constant;
   const first = text.charCodeAt(0);
@@ -30,7 +28,8 @@ function resolve(text: string): string | number | bigint | boolean | null {
   if (decimal.test(text)) return numberOf(dense.replace("+", ""));
   const whole = parseBasedNumber(dense);
   if (whole !== undefined) return whole;
-  return real.test(text) ? Number(dense) : text;
+  const number = real.test(text) ? Number(dense) : Number.NaN;
+  return Number.isFinite(number) ? number : text;
 }
 
 /** `0644`, `0x1F`, `0b101`, `-0o17`. */
@@ -44,7 +43,7 @@ function parseBasedNumber(text: string): number | undefined {
   return sign === "-" ? -value : value;
 }
 
-/** Resolves a tagged scalar; undefined when the text does not match the tag or the tag is unknown. */
+/** Resolves a tagged scalar; undefined when the text does not match the tag. Under other tags it is text. */
 export function resolveTagged(tag: string, text: string): string | number | bigint | boolean | null | undefined {
   const value = resolvePlain(text);
   switch (tag) {
@@ -61,9 +60,7 @@ export function resolveTagged(tag: string, text: string): string | number | bigi
       return value === null ? null : undefined;
     case "!!binary":
       return Buffer.from(text, "base64").toString("latin1");
-    case "!!timestamp":
-      return text;
     default:
-      return undefined;
+      return text;
   }
 }

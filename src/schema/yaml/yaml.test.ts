@@ -1,6 +1,7 @@
 import t from "tap";
+import { TimeSlice } from "../../std/async/time-slice.ts";
 import { encodeYaml } from "./write-yaml.ts";
-import { parseYaml } from "./yaml.ts";
+import { parseYaml, parseYamlBody } from "./yaml.ts";
 
 t.test("parseYaml() parses documents and returns the line of every field", async (t) => {
   const text = ["a: 1", "list:", "- x: yes", "- z: |", "    text", "---", "# nothing", "---", "b: {c: 0644}"].join(
@@ -38,11 +39,11 @@ t.test("parseYaml() throws for invalid input with its line", async (t) => {
     ["a: [1", /^yaml: line 1: did not find expected/],
     ["a: b\n c: d", /^yaml: line 2: /],
     ["x: 1\na: *missing", /^yaml: unknown anchor 'missing' referenced/],
-    ["a: &a {b: *a}", /unknown anchor/],
+    ["a: &a {b: *a}", /contains itself/],
     ["- ".repeat(300), /nesting exceeded/],
     [bomb.join("\n"), /excessive aliasing/],
-    ["a: !!js/function x", /cannot decode "x" as a !!js\/function/],
-    ["? [a]\n: 1", /a key must be a scalar/],
+    ["a: !!int x", /cannot decode "x" as a !!int/],
+    ["? [a]\n: 1", /invalid map key/],
     ["<<: 1", /map merge requires map/],
     ["\0", /^yaml: control characters are not allowed$/],
     ["a: b: c\n- x", /^yaml: mapping values are not allowed in this context$/],
@@ -143,3 +144,33 @@ t.test("parseYaml() reports errors with the messages of Go's parser", async (t) 
   ];
   for (const [text, message] of cases) t.throws(() => parseYaml(text), { message: `yaml: ${message}` }, text);
 });
+
+t.test(
+  "parseYamlBody() reads the first document only, sorts members, and fails as Go's conversion to JSON",
+  async (t) => {
+    const parse = async (text: string) => (await parseYamlBody(text, 1000, new TimeSlice()))?.value;
+    for (const text of [
+      "a: 1\n---\n}{",
+      "---\na: 1\n---\n: : :\n",
+      "a: 1\n...\n}",
+      "# c\n\n%YAML 1.1\n---\na: 1\n...\n",
+      "{a: 1}{b",
+    ])
+      t.same(await parse(text), { a: 1 }, text);
+    t.equal(await parse("---\n---\na: 1\n"), null);
+    t.equal(JSON.stringify(await parse("b: {d: 1, c: 2}\na: 1\n")), '{"a":1,"b":{"c":2,"d":1}}');
+    t.same(await parse("a: !foo 5\n.inf: b\n1: c\n"), { a: "5", ".inf": "b", "1": "c" });
+    for (const [text, message] of [
+      ["x: 1\na: .inf\n", "json: unsupported value: +Inf"],
+      ["[-.inf]", "json: unsupported value: -Inf"],
+      [".nan", "json: unsupported value: NaN"],
+      ['x: 1\na: "\\ud83d"\n', "yaml: line 2: found invalid Unicode character escape code"],
+      ['a: "\\U00110000"\n', "yaml: found invalid Unicode character escape code"],
+      ["~: [1]\n", "unsupported map key of type: %!s(<nil>), key: <nil>, value: []interface {}{1}"],
+      ["? {b: [x]}\n: c\n", 'yaml: invalid map key: map[interface {}]interface {}{"b":[]interface {}{"x"}}'],
+      ["a: &d\n  b: *d\n", "yaml: anchor 'd' value contains itself"],
+      ["%YAML 2.0\n---\na: 1\n", "yaml: found incompatible YAML document"],
+    ] as const)
+      await t.rejects(parse(text), { message }, text);
+  },
+);

@@ -17,6 +17,13 @@ const map = (namespace: string) => ({ metadata: { name: "a", namespace } });
 t.test("namespaceLifecycle() rejects writes in missing namespaces and creates in terminating ones", async (t) => {
   await runPlugin(plugin, configMapKind, map("here"));
   t.equal(await rejectionOf(runPlugin(plugin, configMapKind, map("gone"))), 'namespaces "gone" not found');
+  for (const [namespace, reasons] of [
+    ["..", "may not be '..'"],
+    ["a%b", "may not contain '%'"],
+  ] as const) {
+    const message = `Internal error occurred: invalid resource name "${namespace}": [${reasons}]`;
+    t.equal(await rejectionOf(runPlugin(plugin, configMapKind, map(namespace))), message);
+  }
   const why = "unable to create new content in namespace terminating because it is being terminated";
   t.equal(
     await rejectionOf(runPlugin(plugin, configMapKind, map("terminating"))),

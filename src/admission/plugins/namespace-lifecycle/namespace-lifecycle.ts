@@ -2,7 +2,9 @@
 
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { Namespace } from "../../../api/core/namespace/schema.ts";
-import { notFound, StatusError } from "../../../api/status.ts";
+import { pathSegment } from "../../../api/meta/validation/names.ts";
+import { internalError, notFound, StatusError } from "../../../api/status.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import {
   type AdmissionAttributes,
   type AdmissionRequest,
@@ -40,6 +42,9 @@ function rejectImmortal(request: AdmissionRequest): undefined {
 async function readAndCheck(request: AdmissionRequest, reader: ObjectReader): Promise<undefined> {
   const { namespace } = request;
   if (namespace === "") return;
+  // Kubernetes fails to build the path of the namespace.
+  const reasons = pathSegment(namespace);
+  if (reasons.length > 0) throw internalError(`invalid resource name ${goQuote(namespace)}: [${reasons.join(" ")}]`);
   const found = await reader.get(namespaceKind, "", namespace, request);
   if (found === undefined) throw notFound({ group: "", resource: namespaceKind.plural, name: namespace });
   checkTerminating(request, found);

@@ -1,0 +1,33 @@
+/** Bodies that a handler did not read, of requests that it refused. */
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "../../../std/time/clock.ts";
+
+/** As Go's server: the connection of a longer rest is closed. */
+const DISCARDED_BYTES_MAX = 256 * 1024;
+/** For the rest to arrive. */
+const DISCARD_MS = 1000;
+
+/**
+ * Reads the rest of a request's body, so that the connection can be used again. Resolves when it is read, is too long,
+ * does not arrive, or the client leaves.
+ */
+export async function discardUnread(incoming: IncomingMessage, clock: Clock): Promise<void> {
+  const { headers, complete } = incoming;
+  const isSent = headers.expect === undefined && Number(headers["content-length"] ?? 0) <= DISCARDED_BYTES_MAX;
+  if (complete || incoming.destroyed || !isSent) return;
+  await new Promise<void>((resolve) => {
+    let bytes = 0;
+    const onData = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > DISCARDED_BYTES_MAX) stop();
+    };
+    const stop = (): void => {
+      timer.cancel();
+      incoming.pause();
+      incoming.off("data", onData).off("end", stop).off("close", stop).off("error", stop);
+      resolve();
+    };
+    const timer = clock.timer(DISCARD_MS, stop);
+    incoming.on("data", onData).on("end", stop).on("close", stop).on("error", stop);
+  });
+}
