@@ -1,5 +1,5 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { expired } from "../../api/status.ts";
+import { expired, type StatusError } from "../../api/status.ts";
 import { SortedObjects } from "../../std/collections/sorted-objects.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { LogFields, Logger } from "../../std/log/logger.ts";
@@ -243,7 +243,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     );
     if (failure !== undefined) watcher.fail(failure);
     else if (from !== undefined && from < this.#history.start) {
-      watcher.fail(expired(`too old resource version: ${from} (${this.#history.start})`));
+      watcher.fail(tooOld(from, this.#history.start));
     } else if (!options.signal.aborted) {
       this.#trace("Added a watcher", { prefix: options.prefix, from });
       this.#watchers.add(watcher);
@@ -295,7 +295,9 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     try {
       watcher.replay(this.#history.since(from));
     } catch (error) {
-      watcher.fail(error instanceof StoreError && error.code === "compacted" ? tooOld(from) : error);
+      watcher.fail(
+        error instanceof StoreError && error.code === "compacted" ? tooOld(from, this.#history.start) : error,
+      );
     }
   }
 
@@ -510,6 +512,7 @@ interface ListedItem<T extends ApiObject> {
   readonly current: EncodedObject<T> | undefined;
 }
 
-function tooOld(from: Revision) {
-  return expired(`too old resource version: ${from}: history before it is compacted`);
+/** The message of Kubernetes' watch cache. */
+export function tooOld(from: Revision, start: Revision): StatusError {
+  return expired(`too old resource version: ${from} (${start})`);
 }

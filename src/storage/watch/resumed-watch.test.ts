@@ -70,7 +70,8 @@ t.test(
 t.test("a watch from a compacted revision gets 410", async (t) => {
   const { cache, store, options } = await setUp(t);
   await store.compact(store.current());
-  await t.rejects(resumeWatch(cache, options).next(), /too old resource version/);
+  const message = `too old resource version: ${options.from} (${cache.historyStart})`;
+  await t.rejects(resumeWatch(cache, options).next(), { status: { code: 410, reason: "Expired", message } });
 });
 
 t.test("clients of a new store, and those that are far behind, list again", async (t) => {

@@ -1,6 +1,7 @@
 import type { ApiObject } from "../../api/kind.ts";
+import { StatusError } from "../../api/status.ts";
 import type { Revision } from "../store.ts";
-import type { WatchCache } from "./cache.ts";
+import { tooOld, type WatchCache } from "./cache.ts";
 import { type UncachedWatchOptions, watchUncachedBatches } from "./uncached-watch.ts";
 import type { CacheEvent } from "./watch-event.ts";
 import type { WatchOptions } from "./watcher.ts";
@@ -44,6 +45,8 @@ export async function* resumeWatch<T extends ApiObject>(
       from = batch.value.revision;
       if (from >= cache.historyStart) break;
     }
+  } catch (error) {
+    throw error instanceof StatusError && error.status.reason === "Expired" ? tooOld(from, cache.historyStart) : error;
   } finally {
     await batches.return(undefined);
   }

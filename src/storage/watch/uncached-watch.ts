@@ -66,10 +66,13 @@ export async function* watchUncachedBatches<T extends ApiObject>(
       yield { events: events.filter((event) => event !== undefined), revision };
     }
   } catch (error) {
-    if (error instanceof StoreError && error.code === "compacted") throw tooOld(from);
+    if (error instanceof StoreError && error.code === "compacted") throw expired(TOO_OLD);
     throw error;
   }
 }
+
+/** The message of Kubernetes without a watch cache. */
+const TOO_OLD = "The resourceVersion for the provided watch is too old.";
 
 /** Converts both states of each event for `decode`. */
 async function shownEvents<T extends ApiObject>(
@@ -91,8 +94,4 @@ function changeOf<T extends ApiObject>(event: WatchEvent, encoded: (item: KeyVal
   const previous = event.previous && encoded(event.previous);
   const current = event.type === "put" ? encoded(event.item) : undefined;
   return new Change(event.type === "put" ? event.item.modified : event.revision, previous, current, 0);
-}
-
-function tooOld(from: Revision) {
-  return expired(`too old resource version: ${from}: history before it is compacted`);
 }
