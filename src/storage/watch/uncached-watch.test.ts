@@ -59,6 +59,7 @@ t.test("watchUncached() from a revision sends later changes, or fails with 410",
   await store.compact(store.current());
   const late = watchUncached({ ...options, signal: new AbortController().signal, from: 0 as Revision });
   await t.rejects(next(late), {
-    status: { code: 410, message: "The resourceVersion for the provided watch is too old." },
+    name: "StatusError",
+    message: "The resourceVersion for the provided watch is too old.",
   });
 });
