@@ -440,7 +440,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
    * end, and no index may need it.
    */
   #startOver(): void {
-    this.#watchers.failAll(tooOld(this.#base));
+    this.#watchers.failAll(tooOld(this.#base, this.#history.start));
     this.#indexes.rebuild(this.#objects.all().filter((object) => object.isReadable));
     for (const object of this.#objects.all().filter(({ isReadable }) => !isReadable)) {
       object.retire();
