@@ -17,6 +17,7 @@ import { validateHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
 import type { ProjectQuotas } from "./local/project-quotas.ts";
 import { applyFsGroup, hasFsGroup } from "./mount/ownership.ts";
+import { type MountRemote, mountNfs, toNfsVolume } from "./nfs/nfs-volume.ts";
 import { newPluginError, OperationError, runOperation, UnresolvedError, type VolumeEvent } from "./operation-error.ts";
 import { writeAtomically } from "./projected/atomic-writer.ts";
 import {
@@ -56,6 +57,8 @@ export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly metrics?: VolumeObserver | undefined;
   /** Counts what emptyDirs of pods in user namespaces use; undefined: they are measured by reading them. */
   readonly quotas?: Pick<ProjectQuotas, "monitor"> | undefined;
+  /** Replaces the machine's mount program for network file systems. */
+  readonly mountRemote?: MountRemote | undefined;
   /** Whether volumes are cloned by git. */
   readonly gitRepositories?: boolean | undefined;
 }
@@ -107,6 +110,7 @@ const supported: readonly string[] = [
   "csi",
   "flexVolume",
   "gitRepo",
+  "nfs",
 ];
 
 /** Sources that Kubernetes no longer has plugins for: such a pod waits, and events say why. */
@@ -327,7 +331,8 @@ export class VolumeManager {
       this.#singlePodVolumes.add(podUid(pod), bound.volume);
     }
     try {
-      const path = await drivers?.setUp(pod, volume, bound, signal);
+      const path =
+        (await drivers?.setUp(pod, volume, bound, signal)) ?? (await this.#mountNfs(pod, volume, bound, signal));
       if (path !== undefined) return this.#recordPath(pod, volume, path);
       if (bound === undefined) throw newPluginError(volume.name);
       await this.#mountLocal(pod, volume, bound, directory, signal);
@@ -336,6 +341,20 @@ export class VolumeManager {
       if (bound !== undefined && signal?.aborted !== true) this.#singlePodVolumes.remove(podUid(pod), bound.volume);
       throw error;
     }
+  }
+
+  async #mountNfs(
+    pod: Pod,
+    volume: Volume,
+    bound: BoundClaim | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<VolumePath | undefined> {
+    const nfs = toNfsVolume(volume, bound);
+    if (nfs === undefined) return undefined;
+    const path = volumeDir(this.#options.directories, podUid(pod), "nfs", nfs.specName);
+    const step = { volume: nfs.specName, event: "FailedMount", signal } as const;
+    await runOperation("MountVolume.SetUp", step, () => mountNfs(nfs, path, this.#options, signal));
+    return { path, isBlock: false };
   }
 
   async #mountLocal(
@@ -441,19 +460,20 @@ export function isWrittenByAgent(volume: Volume): boolean {
   return !isProvidedVolume(volume) && [emptyDir, hostPath, image, gitRepo].every((each) => each === undefined);
 }
 
-/** Whether a claim or a driver provides the volume. */
-function isProvidedVolume({ persistentVolumeClaim, ephemeral, csi, flexVolume }: Volume): boolean {
-  return [persistentVolumeClaim, ephemeral, csi, flexVolume].some((each) => each !== undefined);
+/** Whether a claim, a driver or a server provides the volume. */
+function isProvidedVolume({ persistentVolumeClaim, ephemeral, csi, flexVolume, nfs }: Volume): boolean {
+  return [persistentVolumeClaim, ephemeral, csi, flexVolume, nfs].some((each) => each !== undefined);
 }
 
-export function isReadOnly({ persistentVolumeClaim, csi, flexVolume }: Volume): boolean {
-  return [persistentVolumeClaim, csi, flexVolume].some((each) => each?.readOnly === true);
+export function isReadOnly({ persistentVolumeClaim, csi, flexVolume, nfs }: Volume): boolean {
+  return [persistentVolumeClaim, csi, flexVolume, nfs].some((each) => each?.readOnly === true);
 }
 
 function pluginDirectory(volume: Volume): string {
   if (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined) return "local-volume";
   if (volume.emptyDir !== undefined) return "empty-dir";
   if (volume.gitRepo !== undefined) return "git-repo";
+  if (volume.nfs !== undefined) return "nfs";
   if (volume.configMap !== undefined) return "configmap";
   if (volume.secret !== undefined) return "secret";
   return volume.projected === undefined ? "downward-api" : "projected";

@@ -177,7 +177,8 @@ t.test("validateHostPath() throws kubelet's error for a path of another type", a
 });
 
 t.test("findUnsupportedSource() returns the name of an unsupported source", async (t) => {
-  t.equal(findUnsupportedSource({ name: "v", nfs: { server: "s", path: "/" } }), "nfs");
+  t.equal(findUnsupportedSource({ name: "v", nfs: { server: "s", path: "/" } }), undefined);
+  t.equal(findUnsupportedSource({ name: "v", iscsi: { targetPortal: "p", iqn: "iqn.a", lun: 0 } }), "iscsi");
   t.equal(findUnsupportedSource({ name: "v", csi: { driver: "d" } }), undefined);
   t.equal(findUnsupportedSource({ name: "v", emptyDir: {} }), undefined);
   const sources = [{ serviceAccountToken: { path: "token" } }, { clusterTrustBundle: { path: "roots" } }];

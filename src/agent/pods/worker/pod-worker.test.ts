@@ -350,12 +350,14 @@ t.test("PodWorker reports a failed pull as ErrImagePull, then ImagePullBackOff, 
 
 t.test("PodWorker refuses a pod with an unsupported feature, and names the feature", async (t) => {
   await using harness = await podHarness();
-  harness.manager.put(testPod("db", { volumes: [{ name: "data", nfs: { server: "x", path: "/" } }] }));
+  harness.manager.put(
+    testPod("db", { volumes: [{ name: "data", iscsi: { targetPortal: "x", iqn: "iqn.x", lun: 0 } }] }),
+  );
   await harness.run(1);
   t.equal(harness.status("db")?.phase, "Pending");
   t.match(harness.status("db")?.containerStatuses?.[0]?.state?.waiting, {
     reason: "Unsupported",
-    message: 'the pod needs volume "data" of type nfs, which this agent does not support',
+    message: 'the pod needs volume "data" of type iscsi, which this agent does not support',
   });
   t.match(harness.events[0], { type: "Warning", reason: "Unsupported" });
   t.equal(harness.fake.sandboxes.size, 0);

@@ -39,7 +39,7 @@ export async function setUpEmptyDir(
   return isNew;
 }
 
-export async function isMounted(mounter: Mounter, directory: string): Promise<boolean> {
+export async function isMounted(mounter: Pick<Mounter, "listMountPoints">, directory: string): Promise<boolean> {
   return (await mounter.listMountPoints(directory)).includes(directory);
 }
 

@@ -15,6 +15,9 @@ export interface Mounter {
   listMountPoints(path: string): Promise<readonly string[]>;
 }
 
+/** As kubelet, for volumes of servers. */
+const UNMOUNT_MS = 60_000;
+
 const execFileAsync = promisify(execFile);
 
 export const systemMounter: Mounter = {
@@ -41,7 +44,11 @@ export const systemMounter: Mounter = {
     await execFileAsync("mount", ["--no-canonicalize", "--bind", source, target]);
   },
   async unmount(target) {
-    await execFileAsync("umount", [target]);
+    await execFileAsync("umount", [target], { timeout: UNMOUNT_MS }).catch((error: { readonly killed?: boolean }) => {
+      if (error.killed !== true) throw error;
+      // A server that does not respond must not keep the pod.
+      return execFileAsync("umount", ["-f", target]);
+    });
   },
   async listMountPoints(path) {
     // The kernel's table has real paths, without symbolic links.
