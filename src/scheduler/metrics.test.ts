@@ -46,6 +46,7 @@ t.test("attempts, waits, preemptions and the queue are shown with Kubernetes' na
     'scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"} 1',
     'scheduler_inflight_events{event="NodeAdd"} 2',
     'scheduler_scheduler_cache_size{type="assumed_pods"} 1',
+    'scheduler_cache_size{type="nodes"} 3',
     'scheduler_goroutines{operation="binding"} 7',
     'scheduler_preemption_goroutines_execution_total{result="error"} 1',
     'scheduler_event_handling_duration_seconds_count{event="NodeAdd"} 1',

@@ -119,12 +119,10 @@ export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetric
     stability: "ALPHA",
     labels: ["event"],
   });
-  const cacheSize = metrics.gauge({
-    name: "scheduler_scheduler_cache_size",
-    help: "Nodes, pods and assumed pods in the cache.",
-    stability: "ALPHA",
-    labels: ["type"],
-  });
+  // The first one is deprecated.
+  const cacheSizes = ["scheduler_scheduler_cache_size", "scheduler_cache_size"].map((name) =>
+    metrics.gauge({ name, help: "Nodes, pods and assumed pods in the cache.", stability: "ALPHA", labels: ["type"] }),
+  );
   const running = metrics.gauge({
     name: "scheduler_goroutines",
     help: "Operations in progress, such as binding.",
@@ -223,7 +221,9 @@ export function createSchedulerMetrics(metrics: MetricRegistry): SchedulerMetric
     },
     observeState({ cache, bindings }) {
       metrics.onCollect(() => {
-        for (const [type, size] of Object.entries(cache.sizes)) cacheSize.with(type).set(size);
+        for (const [type, size] of Object.entries(cache.sizes)) {
+          for (const each of cacheSizes) each.with(type).set(size);
+        }
         running.with("binding").set(bindings());
       });
     },

@@ -2,10 +2,10 @@
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 
-/** `AssignedPod` and `UnscheduledPod` are pods with and without a node. */
+/** `AssignedPod` and `UnschedulablePod` are pods with and without a node. */
 export type EventResource =
   | "AssignedPod"
-  | "UnscheduledPod"
+  | "UnschedulablePod"
   | "Node"
   | "PersistentVolume"
   | "PersistentVolumeClaim"
@@ -52,7 +52,12 @@ export interface EventRegistration {
 }
 
 export function registrationMatches({ resource, actions }: EventRegistration, event: ClusterEvent): boolean {
-  const isPod = event.resource === "AssignedPod" || event.resource === "UnscheduledPod";
+  const isPod = event.resource === "AssignedPod" || event.resource === "UnschedulablePod";
   if (resource !== event.resource && !(resource === "Pod" && isPod)) return false;
   return actions.includes(event.action);
+}
+
+/** In metrics. */
+export function labelOf({ resource, action }: Pick<ClusterEvent, "resource" | "action">): string {
+  return `${resource}${action === "UpdatePodOther" ? "Update" : action}`;
 }

@@ -244,7 +244,7 @@ const ownCases: readonly Case[] = (
   title: `the pod ${title}`,
   plugin,
   pod: pod({ ...spec, ...change }),
-  resource: "UnscheduledPod",
+  resource: "UnschedulablePod",
   action,
   before: pod(spec, { uid }),
   after: pod({ ...spec, ...change }, { uid }),

@@ -141,7 +141,7 @@ t.test("gated pods wait until their gates are removed", async (t) => {
   queue.add(gated);
   await clock.advance(600_000);
   t.same(queue.sizes, { active: 0, backoff: 0, unschedulable: 0, gated: 1 });
-  const event = { resource: "UnscheduledPod", before: gated, after: pod("a") } as const;
+  const event = { resource: "UnschedulablePod", before: gated, after: pod("a") } as const;
   queue.update(gated, [{ ...event, action: "UpdatePodOther" }]);
   t.equal(queue.sizes.gated, 1);
   queue.update(pod("a"), [{ ...event, action: "UpdatePodSchedulingGatesEliminated" }]);
@@ -179,4 +179,20 @@ t.test("wait() resolves with the next pod, or when the signal aborts", async (t)
   const again = queue.wait(stop.signal);
   stop.abort();
   await again;
+});
+
+t.test("events of waiting pods are observed by Kubernetes' names", async (t) => {
+  const queued: string[] = [];
+  const handled: string[] = [];
+  const { queue } = createQueue(t, {
+    onQueued: (part, event) => queued.push(`${part} ${event}`),
+    onEventHandled: (event) => handled.push(event),
+  });
+  const gated = pod("a", { schedulingGates: [{ name: "wait" }] });
+  queue.add(gated);
+  const change = { resource: "UnschedulablePod", before: gated, after: pod("a") } as const;
+  queue.update(pod("a"), [{ ...change, action: "UpdatePodSchedulingGatesEliminated" }]);
+  queue.move({ resource: "AssignedPod", action: "UpdatePodOther", before: pod("b"), after: pod("b") });
+  t.same(queued, ["unschedulable UnschedulablePodAdd", "active UnschedulablePodUpdatePodSchedulingGatesEliminated"]);
+  t.same(handled, ["UnschedulablePodAdd", "UnschedulablePodUpdate", "AssignedPodUpdate"]);
 });

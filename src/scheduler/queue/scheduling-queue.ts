@@ -11,11 +11,15 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import { PodInfo, uidOf } from "../cache/pod-info.ts";
-import type { ClusterEvent } from "../framework/cluster-event.ts";
+import { type ClusterEvent, labelOf } from "../framework/cluster-event.ts";
 import type { Rejection } from "../framework/rejection.ts";
 import { Heap } from "./heap.ts";
 import { InFlightEvents } from "./in-flight-events.ts";
 import { isScheduledBefore, type QueuedPod } from "./queued-pod.ts";
+
+/** Kubernetes' names of the events of pods that have no node. */
+const POD_ADDED = "UnschedulablePodAdd";
+const POD_UPDATED = "UnschedulablePodUpdate";
 
 export interface SchedulingQueueOptions {
   readonly clock: Clock;
@@ -95,11 +99,15 @@ export class SchedulingQueue implements Disposable {
       pendingOn: new Set(),
       gatedBy: undefined,
     };
-    this.#activate(queued, "PodAdd");
+    this.#measure(POD_ADDED, () => this.#activate(queued, POD_ADDED));
   }
 
   /** `events`: what has changed in the pod, which may make it schedulable. */
   update(pod: Pod, events: readonly ClusterEvent[]): void {
+    this.#measure(POD_UPDATED, () => this.#update(pod, events));
+  }
+
+  #update(pod: Pod, events: readonly ClusterEvent[]): void {
     const uid = uidOf(pod);
     if (this.#inFlight.has(uid)) {
       for (const event of events) this.#inFlight.record(event);
@@ -119,6 +127,7 @@ export class SchedulingQueue implements Disposable {
     if (this.#unschedulable.has(uid)) for (const event of events) if (this.#retry(queued, event)) return;
   }
 
+  /** The pod was deleted, or is on a node. */
   delete(uid: string): void {
     this.#active.delete(uid);
     this.#backoff.delete(uid);
@@ -158,11 +167,17 @@ export class SchedulingQueue implements Disposable {
 
   /** Retries the pods that the event may make schedulable. */
   move(event: ClusterEvent, isConcerned: (pod: PodInfo) => boolean = () => true): void {
+    this.#measure(labelOf(event), () => {
+      this.#inFlight.record(event);
+      this.#retryConcerned(event, isConcerned);
+    });
+  }
+
+  #measure(event: string, handle: () => void): void {
     const { clock, onEventHandled } = this.#options;
     const beganAt = clock.monotonic();
-    this.#inFlight.record(event);
-    this.#retryConcerned(event, isConcerned);
-    onEventHandled?.(`${event.resource}${event.action}`, clock.monotonic() - beganAt);
+    handle();
+    onEventHandled?.(event, clock.monotonic() - beganAt);
   }
 
   #retryConcerned(event: ClusterEvent, isConcerned: (pod: PodInfo) => boolean): void {
@@ -204,7 +219,7 @@ export class SchedulingQueue implements Disposable {
     const requeue = this.#requeueFor(queued, event);
     if (requeue === "never") return false;
     this.#unschedulable.delete(queued.info.uid);
-    return this.#requeue(queued, requeue, `${event.resource}${event.action}`);
+    return this.#requeue(queued, requeue, labelOf(event));
   }
 
   #requeueFor({ info, rejectedBy, pendingOn }: QueuedPod, event: ClusterEvent): Requeue {

@@ -33,7 +33,7 @@ t.test("podChanges() names what plugins consider", async (t) => {
       changes.map(({ action }) => action),
       expected,
     );
-    t.ok(changes.every(({ resource }) => resource === "UnscheduledPod"));
+    t.ok(changes.every(({ resource }) => resource === "UnschedulablePod"));
   }
   t.match(podChanges(pod({ nodeName: "n" }), pod({ nodeName: "n" })), [{ resource: "AssignedPod" }]);
 });

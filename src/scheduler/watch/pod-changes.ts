@@ -17,7 +17,7 @@ export function podChanges(before: Pod, after: Pod): readonly ClusterEvent[] {
     actions.push("UpdatePodGeneratedResourceClaim");
   }
   if (actions.length === 0) actions.push("UpdatePodOther");
-  const resource = isAssigned(after) ? "AssignedPod" : "UnscheduledPod";
+  const resource = isAssigned(after) ? "AssignedPod" : "UnschedulablePod";
   return actions.map((action) => ({ resource, action, before, after }));
 }
 

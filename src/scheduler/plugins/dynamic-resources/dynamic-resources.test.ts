@@ -243,8 +243,8 @@ t.test(
     t.equal(concerns("ResourceClaim", pod("p", "one"), held, claim("two")), true, "its devices are free");
     t.equal(concerns("ResourceClaim", pod("p", "one"), claim("one"), claim("one", {}, { labels: {} })), false);
     t.equal(concerns("ResourceClaim", pod("p", "none"), undefined, claim("one")), false);
-    t.equal(concerns("UnscheduledPod", pod("p", "one"), pod("p", "one"), pod("p", "one")), true);
-    t.equal(concerns("UnscheduledPod", pod("p", "one"), pod("q", "one"), pod("q", "one")), false);
+    t.equal(concerns("UnschedulablePod", pod("p", "one"), pod("p", "one"), pod("p", "one")), true);
+    t.equal(concerns("UnschedulablePod", pod("p", "one"), pod("q", "one"), pod("q", "one")), false);
     t.equal(concerns("DeviceClass", pod("p", "one"), undefined, {}), true);
     t.equal(concerns("ResourceSlice", pod("p", "one"), undefined, {}), true);
   },

@@ -70,7 +70,7 @@ export function createDynamicResources(deps: DynamicResourcesDeps): Plugin {
           isSchedulableAfterClaimChange(pod, before as FlatResourceClaim | undefined, after as FlatResourceClaim, find),
       },
       {
-        resource: "UnscheduledPod",
+        resource: "UnschedulablePod",
         actions: ["UpdatePodGeneratedResourceClaim"],
         hint: (pod, { after }) =>
           uidOf(pod) === uidOf(after as Pod) && typeof findPodClaims(after as Pod, find) !== "string",

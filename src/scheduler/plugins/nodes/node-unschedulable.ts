@@ -20,7 +20,7 @@ export const nodeUnschedulable: Plugin = {
       hint: (_pod, { before, after }) => !isCordoned(after) && (before === undefined || isCordoned(before)),
     },
     {
-      resource: "UnscheduledPod",
+      resource: "UnschedulablePod",
       actions: ["UpdatePodToleration"],
       hint: (pod, { after }) => uidOf(after as Pod) === uidOf(pod) && toleratesCordon(after as Pod),
     },

@@ -11,7 +11,7 @@ export const schedulingGates: Plugin = {
   points: ["preEnqueue"],
   events: [
     {
-      resource: "UnscheduledPod",
+      resource: "UnschedulablePod",
       actions: ["UpdatePodSchedulingGatesEliminated"],
       hint: (pod, { after }) => uidOf(after as Pod) === uidOf(pod),
     },

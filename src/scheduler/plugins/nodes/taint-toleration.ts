@@ -21,7 +21,7 @@ export const taintToleration: Plugin = {
         isTaintedFor(pod, before as Node | undefined) !== false && isTaintedFor(pod, after as Node) === false,
     },
     {
-      resource: "UnscheduledPod",
+      resource: "UnschedulablePod",
       actions: ["UpdatePodToleration"],
       hint: (pod, { after }) => uidOf(after as Pod) === uidOf(pod),
     },
