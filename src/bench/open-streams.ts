@@ -20,8 +20,8 @@ export type Processes = Readonly<Record<string, number>>;
 /** A port of the pod whose server answers with what it receives. */
 export const ECHO_PORT = 9101;
 const OPEN_STREAMS = 200;
-/** More than have connections of their own. */
-const FIRST_STREAMS = 40;
+/** More than have connections of their own, and enough to fill the space of young objects, whose size is fixed. */
+const FIRST_STREAMS = 100;
 const MIB = 2 ** 20;
 /** An idle process collects twice within this time. */
 const SETTLE_MS = 35_000;
@@ -117,8 +117,8 @@ async function openAll(open: Open, target: Target, count: number): Promise<reado
 export async function measureMemory(figures: Figures, pids: Processes, target: Target, kind: string): Promise<void> {
   const open = streamKinds[kind]!;
   const used = (): number[] => Object.values(pids).map((pid) => memory(pid).anonymous);
-  // The first ones load code, and that of connections which many streams share.
-  for (const stream of await openAll(open, target, FIRST_STREAMS)) stream.close();
+  // They load code, and stay open: the others would use the memory that they have freed.
+  const first = await openAll(open, target, FIRST_STREAMS);
   await sleep(SETTLE_MS);
   const before = used();
   const streams = await openAll(open, target, OPEN_STREAMS);
@@ -128,10 +128,10 @@ export async function measureMemory(figures: Figures, pids: Processes, target: T
   const settled = used();
   for (const [index, process] of Object.keys(pids).entries()) {
     const kibibytes = (now = 0): number => ((now - (before[index] ?? 0)) * MIB) / 1024 / OPEN_STREAMS;
-    figures.addAll(`memory of an open stream, of ${OPEN_STREAMS}: ${kind}: ${process}`, {
+    figures.addAll(`memory of an open stream, of ${OPEN_STREAMS} after ${FIRST_STREAMS}: ${kind}: ${process}`, {
       "KiB just opened": kibibytes(opened[index]),
       "KiB when idle": kibibytes(settled[index]),
     });
   }
-  for (const stream of streams) stream.close();
+  for (const stream of [...first, ...streams]) stream.close();
 }

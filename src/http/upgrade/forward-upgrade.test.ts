@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { PassThrough } from "node:stream";
+import { PassThrough, Writable } from "node:stream";
 import t, { type Test } from "tap";
 import { makeRequest } from "../request.ts";
-import { forwardUpgrade } from "./forward-upgrade.ts";
+import { copyConnection, forwardUpgrade } from "./forward-upgrade.ts";
 
 /** A server that switches protocols and echoes. */
 async function startEcho(t: Test): Promise<number> {
@@ -46,4 +46,26 @@ t.test("a forwarded connection ends after its lifetime although bytes pass, and 
   const port = await startEcho(t);
   t.ok((await converse(await forward(port, { lifetimeMs: 200, idleMs: 5_000 }), 100_000)) > 1, "after its lifetime");
   t.equal(await converse(await forward(port, { lifetimeMs: 60_000, idleMs: 200 }), 5), 5, "when no byte passes");
+});
+
+t.test("copyConnection() pauses the source when 256 KiB wait for the sink, until it drains", async (t) => {
+  const waiting: (() => void)[] = [];
+  const sink = new Writable({ highWaterMark: 64 * 1024, write: (_chunk, _encoding, done) => void waiting.push(done) });
+  const source = new PassThrough({ highWaterMark: 2 ** 24 });
+  const copying = copyConnection(source, sink);
+  const chunk = Buffer.alloc(64 * 1024);
+  for (let count = 0; count < 16; count++) source.write(chunk);
+  await new Promise(setImmediate);
+  t.equal(sink.writableLength, 256 * 1024);
+  t.ok(source.isPaused());
+  const written = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      waiting.shift()?.();
+      await new Promise(setImmediate);
+    }
+  };
+  source.end();
+  await written();
+  await copying;
+  t.equal(sink.writableLength, 0);
 });

@@ -11,6 +11,12 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...["transfer-encoding", "http2-settings", "authorization", "expect"],
 ]);
 
+/**
+ * Bytes that may wait for a sink before its source pauses, besides the last chunk. With a pause after each chunk, of 64
+ * KiB, a fast connection takes a quarter more CPU time.
+ */
+const WAITING_BYTES_MAX = 256 * 1024;
+
 /** Checks what the client sends before it is forwarded. */
 export interface InputFilter extends Disposable {
   /** Returns the bytes that may pass. A throw or a rejection closes the connection. */
@@ -72,7 +78,7 @@ async function copyFiltered(source: AsyncIterable<Uint8Array>, sink: Writable, f
   const write = (bytes: Uint8Array): boolean | Promise<boolean> => {
     if (sink.destroyed || sink.writableEnded) return false;
     copiedBytes.add(bytes.length);
-    return bytes.length === 0 || sink.write(bytes) || waitForDrain(sink).then(() => true);
+    return bytes.length === 0 || writeAhead(sink, bytes) || waitForDrain(sink).then(() => true);
   };
   await readChunks(source, (chunk) => {
     const checked = filter.take(chunk);
@@ -110,7 +116,7 @@ export function copyConnection(source: Readable, sink: Writable): Promise<void> 
     const write = (chunk: Uint8Array): void => {
       copiedBytes.add(chunk.length);
       if (sink.destroyed || sink.writableEnded) done();
-      else if (!sink.write(chunk)) source.pause();
+      else if (!writeAhead(sink, chunk)) source.pause();
     };
     source.once("end", done);
     source.once("close", done);
@@ -120,6 +126,11 @@ export function copyConnection(source: Readable, sink: Writable): Promise<void> 
     source.on("data", write);
     if (sink.destroyed || source.destroyed) done();
   });
+}
+
+/** False when the next chunk must wait for the sink to drain. */
+function writeAhead(sink: Writable, chunk: Uint8Array): boolean {
+  return sink.write(chunk) || sink.writableLength < WAITING_BYTES_MAX;
 }
 
 /** Resolves when the sink takes more, or is closed. */
