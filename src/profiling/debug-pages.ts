@@ -39,7 +39,10 @@ export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
     respond,
   });
   const profile = (path: string, seconds: number, take: Take): DebugPage =>
-    page(`/debug/pprof/${path}`, (request) => profileResponse(request, path, seconds, take));
+    page(`/debug/pprof/${path}`, async (request) => {
+      const refusal = path === "heap" || path === "allocs" ? refuseSeconds(request) : undefined;
+      return refusal ?? (await profileResponse(request, path, seconds, take));
+    });
   return [
     page("/debug/pprof", async () => indexPage()),
     profile("profile", 30, async (seconds, signal) => (await profiler()).cpu(seconds, signal)),
@@ -47,8 +50,10 @@ export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
     profile("allocs", 10, async (seconds, signal) => (await profiler()).heap("alloc", seconds, signal)),
     profile("trace", 1, async (seconds, signal) => ({ raw: await (await profiler()).trace(seconds, signal) })),
     ...["goroutine", "threadcreate", "block", "mutex"].map((name) =>
-      page(`/debug/pprof/${name}`, async (request) =>
-        pprofResponse(request, name, await takeProcessProfile(name, deps)),
+      page(
+        `/debug/pprof/${name}`,
+        async (request) =>
+          refuseSeconds(request) ?? (await pprofResponse(request, name, await takeProcessProfile(name, deps))),
       ),
     ),
     page("/debug/pprof/cmdline", async () => textResponse(200, process.argv.join("\0"), NOSNIFF)),
@@ -68,6 +73,24 @@ async function takeProcessProfile(name: string, { clock, contention }: DebugDeps
   if (name === "threadcreate") return await profiles.profileThreads(clock.now());
   const delays = name === "block" ? contention?.stacks() : undefined;
   return delays ?? profiles.emptyContention(clock.now());
+}
+
+/** Go's answer to a profile of a time that is none. Those of this file have the state of one moment. */
+function refuseSeconds({ query }: HttpRequest): HttpResponse | undefined {
+  const parameters = new URLSearchParams(query);
+  const seconds = parameters.get("seconds") ?? "";
+  if (seconds === "") return undefined;
+  if (!/^[+-]?\d{1,18}$/.test(seconds) || Number(seconds) <= 0) {
+    return goError('invalid value for "seconds" - must be a positive integer');
+  }
+  const debug = parameters.get("debug") ?? "";
+  return /^[+-]?\d+$/.test(debug) && Number(debug) !== 0
+    ? goError("seconds and debug params are incompatible")
+    : undefined;
+}
+
+function goError(message: string): HttpResponse {
+  return textResponse(400, `${message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
 }
 
 type Take = (

@@ -157,7 +157,7 @@ t.test("each listener responds to the methods of its endpoints only", async (t) 
   const main = createAgentHandler({ ...options, debugging: true, authenticate: async () => user });
   const withoutDebugging = createAgentHandler({ ...options, debugging: false, authenticate: async () => user });
   const readOnly = createAgentHandler({ ...options, debugging: false, authenticate: undefined });
-  const health = createHealthHandler(() => []);
+  const health = createHealthHandler();
   for (const { path, methods, withoutDebugging: expected } of endpoints) {
     for (const method of Object.keys(METHODS)) {
       const name = `${method} ${path}`;

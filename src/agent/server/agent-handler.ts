@@ -184,24 +184,20 @@ function addStreams(endpoints: Endpoints, options: AgentHandlerOptions): void {
   add("/run", container, ["POST"], serveRun);
 }
 
-/** The handler of the health port: only `/healthz` and `/healthz/ping`, without authentication. */
-export function createHealthHandler(problems: () => readonly string[]): Handler {
-  const checks = createHealthChecks(problems);
+/** The handler of the health port: `/healthz` with the check `ping` only, as kubelet, without authentication. */
+export function createHealthHandler(): Handler {
   const endpoints = new Endpoints();
-  addHealthPaths(endpoints, checks, ["ping"]);
+  addHealthPaths(
+    endpoints,
+    createHealthChecks(() => []).filter(({ name }) => name === "ping"),
+  );
   return async (request) =>
     endpoints.findRedirect(request) ?? (await endpoints.find(request.path)?.(request, {})) ?? pageNotFound();
 }
 
-function addHealthPaths(
-  endpoints: Endpoints,
-  checks: readonly HealthCheck[],
-  names: readonly string[] = checks.map(({ name }) => name),
-): void {
+function addHealthPaths(endpoints: Endpoints, checks: readonly HealthCheck[]): void {
   endpoints.path("/healthz", async ({ query }) => createHealthResponse(checks, query));
-  for (const check of checks) {
-    if (names.includes(check.name)) endpoints.path(`/healthz/${check.name}`, async () => createCheckResponse(check));
-  }
+  for (const check of checks) endpoints.path(`/healthz/${check.name}`, async () => createCheckResponse(check));
 }
 
 /** Authenticates and authorizes; undefined when the request is allowed. */

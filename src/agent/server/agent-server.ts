@@ -155,7 +155,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
     }
     if (server.healthzPort > 0) {
       const host = server.healthzAddress;
-      const health = listen({ handler: createHealthHandler(problems), log, clock, host, port: server.healthzPort });
+      const health = listen({ handler: createHealthHandler(), log, clock, host, port: server.healthzPort });
       listeners.push(await explainAddressInUse("--healthz-port", health));
     }
   } catch (error) {

@@ -59,6 +59,8 @@ t.test("findSubresources() matches whole path segments only", async (t) => {
     ["/logs", "log"],
     ["/checkpoint/a/b/c", "checkpoint"],
     ["/flagz", "configz"],
+    ["/metric%73", "metrics"],
+    ["/metrics%2Fcadvisor", "proxy"],
     ["/", "proxy"],
     ["//metrics", "proxy"],
   ] as const;

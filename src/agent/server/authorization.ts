@@ -12,6 +12,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { ReviewMetrics } from "../metrics/review-metrics.ts";
+import { decodeSegments } from "./endpoints.ts";
 
 /** Resolves with the error response; undefined when the request is allowed. */
 export type AgentAuthorization = (user: UserInfo, request: HttpRequest) => Promise<HttpResponse | undefined>;
@@ -107,7 +108,8 @@ const fineGrainedSubresources = [
 ] as const;
 
 /** Permission for any of them suffices. */
-export function findSubresources(path: string, fineGrained: boolean): readonly string[] {
+export function findSubresources(encoded: string, fineGrained: boolean): readonly string[] {
+  const path = decodeSegments(encoded);
   const find = (table: readonly (readonly [string, string])[]): string | undefined =>
     table.find(([root]) => path === root || path.startsWith(`${root}/`))?.[1];
   const finer = fineGrained ? find(fineGrainedSubresources) : undefined;

@@ -1,7 +1,7 @@
 import t from "tap";
 import { makeRequest } from "../../http/request.ts";
 import { textResponse } from "../../http/respond.ts";
-import { Endpoints } from "./endpoints.ts";
+import { decodeSegments, Endpoints } from "./endpoints.ts";
 
 const request = (path: string, method = "GET", headers = {}) => {
   const [bare = "", query = ""] = path.split("?");
@@ -71,3 +71,31 @@ t.test("a route serves clients that accept its media type, after the checks of p
     t.equal(await respond(line, accept), expected, `${line} ${accept}`);
   }
 });
+
+t.test(
+  "encoded letters are letters; an encoded slash separates segments below the root of a service only",
+  async (t) => {
+    const endpoints = new Endpoints();
+    endpoints.path("/healthz", async () => textResponse(200, "exact"));
+    endpoints.services("/logs", { patterns: ["/{a}/{b}"], methods: ["GET"] }, async (_request, { a, b }) =>
+      textResponse(200, `${a} ${b}`),
+    );
+    endpoints.redirect("/logs");
+    for (const [path, expected] of [
+      ["/heal%74hz", "exact"],
+      ["/healthz%2fping", undefined],
+      ["/%6cogs/a/b", "a b"],
+      ["/logs/a%2fb", "a b"],
+      ["/logs/a%2Fb/c", "404: Page Not Found"],
+      ["/logs/a%252fb/c%20d", "a%2fb c d"],
+      ["/logs%2fa/b", undefined],
+      ["/logs/%ff/b", "404: Page Not Found"],
+      ["/logs/%2e%2e/b", "404: Page Not Found"],
+    ] as const) {
+      const response = await endpoints.find(path)?.(request(path), {});
+      t.equal(response === undefined ? undefined : String(response.body), expected, path);
+    }
+    t.equal(endpoints.findRedirect(request("/%6cogs"))?.headers.location, "/logs/");
+    t.equal(decodeSegments("/a%2fb/%63/%zz/%25"), "/a%2Fb/c/%zz/%25");
+  },
+);

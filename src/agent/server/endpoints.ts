@@ -13,7 +13,7 @@ export interface ServiceOptions {
   readonly mediaType?: string | undefined;
 }
 
-/** What Go's `http.ServeMux` does, for paths as they are sent: percent-encoded letters match nothing. */
+/** What Go's `http.ServeMux` does, and go-restful below the roots of services. */
 export class Endpoints {
   readonly #paths = new Map<string, Route>();
   readonly #prefixes = new Map<string, Route>();
@@ -44,7 +44,8 @@ export class Endpoints {
     const router = new Router<Route>();
     for (const pattern of patterns) for (const method of methods) router.add(method, `${root}${pattern}`, route);
     this.prefix(root, async (request) => {
-      const match = router.match(request.method, request.path);
+      // go-restful's paths are decoded: an encoded slash separates segments too.
+      const match = router.match(request.method, decodeSegments(request.path).replaceAll("%2F", "/"));
       if (match === undefined) return routeNotFound();
       if (!("value" in match)) return methodNotAllowed(match.allowed);
       if (!accepts(request.headers.accept, mediaType)) return notAcceptable(mediaType);
@@ -52,7 +53,9 @@ export class Endpoints {
     });
   }
 
-  find(path: string): Route | undefined {
+  /** `encoded`: as in a request. */
+  find(encoded: string): Route | undefined {
+    const path = decodeSegments(encoded);
     const exact = this.#paths.get(path);
     if (exact !== undefined) return exact;
     for (const [root, route] of this.#prefixes) if (path === root || path.startsWith(`${root}/`)) return route;
@@ -62,8 +65,25 @@ export class Endpoints {
   /** Paths with empty segments, `.` or `..` redirect to the same without them, whether that is served or not. */
   findRedirect(request: HttpRequest): HttpResponse | undefined {
     const path = cleanPath(request.path);
-    if (this.#redirects.has(path)) return movedPermanently(request, `${path}/`);
+    const root = decodeSegments(path);
+    if (this.#redirects.has(root)) return movedPermanently(request, `${root}/`);
     return path === request.path ? undefined : movedPermanently(request, path);
+  }
+}
+
+/**
+ * The path in one form of its many: each segment decoded, as Go matches it, and encoded again, so that a slash that was
+ * encoded stays so. A segment that is no text stays as it is.
+ */
+export function decodeSegments(path: string): string {
+  return path.includes("%") ? path.split("/").map(decodeSegment).join("/") : path;
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return encodeURIComponent(decodeURIComponent(segment));
+  } catch {
+    return segment;
   }
 }
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from "node:stream";
 import { joinHeaders } from "../join-headers.ts";
 import type { HttpRequest, HttpResponse, Peer } from "../message.ts";
-import { statusResponse } from "../respond.ts";
+import { statusResponse, textResponse } from "../respond.ts";
 import {
   callHandler,
   endsConnection,
@@ -127,19 +127,18 @@ async function handleLast(context: ServerContext, peer: Peer, incoming: Incoming
   }
 }
 
-/** What is wrong with a request that node:http accepts; undefined when nothing is. */
+/** What is wrong with a request that node:http accepts, as Go says it: nothing of its target. Undefined: nothing is. */
 function findViolation({ url, httpVersion, rawHeaders }: IncomingMessage): string | undefined {
-  if (parseTarget(url) === undefined) return "the request's target is malformed";
+  if (parseTarget(url) === undefined) return "";
   let hostHeaders = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) if (/^host$/i.test(rawHeaders[index]!)) hostHeaders++;
   // HTTP/1.0 has no Host. With two, a proxy may use the other one (request smuggling).
   const isValid = hostHeaders === 1 || (hostHeaders === 0 && httpVersion === "1.0");
-  return isValid ? undefined : `the request has ${hostHeaders === 0 ? "no Host header" : "several Host headers"}`;
+  return isValid ? undefined : `: ${hostHeaders === 0 ? "missing required Host header" : "too many Host headers"}`;
 }
 
 function malformedResponse(violation: string): HttpResponse {
-  const response = statusResponse(400, "BadRequest", violation);
-  return { ...response, headers: { ...response.headers, connection: "close" } };
+  return textResponse(400, `400 Bad Request${violation}`, { connection: "close" });
 }
 
 async function handleExchange(
@@ -254,8 +253,8 @@ function rejectMalformed(error: ClientError, socket: Duplex): void {
     socket.destroy();
     return;
   }
-  const [statusLine, message] = errorResponses[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
-  endWithResponse(socket, statusLine, "Content-Type: text/plain; charset=utf-8", `${message}\n`);
+  const [statusLine, message] = errorResponses[error.code ?? ""] ?? ["400 Bad Request", "400 Bad Request"];
+  endWithResponse(socket, statusLine, "Content-Type: text/plain; charset=utf-8", message);
 }
 
 function endWithResponse(socket: Duplex, statusLine: string, headers: string, body: string): void {
@@ -264,6 +263,6 @@ function endWithResponse(socket: Duplex, statusLine: string, headers: string, bo
 }
 
 const errorResponses: Readonly<Record<string, readonly [string, string]>> = {
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"],
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "431 Request Header Fields Too Large"],
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request's headers took too long"],
 };

@@ -257,6 +257,10 @@ t.test("listen() responds to malformed requests with 400 and keeps serving", asy
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
   ];
   for (const bytes of hostile) t.match(await raw(listener.port, bytes), /^HTTP\/1\.1 400 /, JSON.stringify(bytes));
+  const bodyOf = async (bytes: string): Promise<string> => (await raw(listener.port, bytes)).split("\r\n\r\n")[1]!;
+  t.equal(await bodyOf("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n"), "400 Bad Request");
+  t.equal(await bodyOf("GET / HTTP/1.1\r\n\r\n"), "400 Bad Request: missing required Host header");
+  t.equal(await bodyOf("GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"), "400 Bad Request: too many Host headers");
   const oversized = `GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`;
   t.match(await raw(listener.port, oversized), /^HTTP\/1\.1 431 /);
   t.match(await requestHttp1(listener.port, "/echo", { secure: false }), { status: 200 });

@@ -5,7 +5,7 @@ import { bytesResponse } from "../../../http/respond.ts";
 import type { EventLoopContention } from "../../../profiling/contention.ts";
 import { createDebugPages } from "../../../profiling/debug-pages.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { Endpoints } from "../endpoints.ts";
+import { decodeSegments, type Endpoints } from "../endpoints.ts";
 import { accepts, goErrorResponse, methodNotAllowed, notAcceptable, routeNotFound } from "../go-responses.ts";
 
 export interface DebugPagesOptions {
@@ -28,10 +28,11 @@ export function addDebugPages(endpoints: Endpoints, options: DebugPagesOptions, 
     const pages = new Map(createDebugPages(debug).map((page) => [page.path, page]));
     // kubelet's route needs a name, so that it serves no list of the profiles.
     endpoints.prefix(ROOT, async (request) => {
-      if (request.path === `${ROOT}/`) return routeNotFound();
+      const path = decodeSegments(request.path);
+      if (path === `${ROOT}/`) return routeNotFound();
       if (request.method !== "GET") return methodNotAllowed(["GET"]);
       if (!accepts(request.headers.accept, "")) return notAcceptable("");
-      const page = pages.get(request.path);
+      const page = pages.get(path);
       if (page !== undefined) return await page.respond(request);
       return goErrorResponse(404, "Unknown profile", { "x-go-pprof": "1" });
     });
