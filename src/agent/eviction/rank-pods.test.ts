@@ -75,8 +75,9 @@ t.test("rankPods() measures what is on the file system of the signal", async (t)
   t.equal(rank("imagefs.available", rows, dedicated), "root logs volumes");
   t.equal(rank("containerfs.inodesFree", rows, dedicated), "root logs volumes");
   t.equal(rank("containerfs.available", { logs: { logs: 9 }, root: { root: 3 } }, split), "logs root");
-  t.equal(rank("imagefs.available", { logs: { logs: 9 }, root: { root: 3 } }, split), "root logs");
-  t.equal(rank("imagefs.inodesFree", rows, split), "root logs volumes", "nothing of pods is there");
+  for (const signal of ["imagefs.available", "imagefs.inodesFree"] as const) {
+    t.equal(rank(signal, { logs: { logs: 9 }, root: { root: 30 } }, split), "logs root", "nothing of pods is there");
+  }
   const requested = { free: { root: 50 }, paid: { root: 60, requests: { "ephemeral-storage": "100" } } };
   t.equal(rank("nodefs.available", requested), "free paid");
   t.equal(rank("nodefs.inodesFree", requested), "free paid");

@@ -89,10 +89,8 @@ function compareRanked(isByPriorityFirst: boolean) {
 /** The parts of a pod that are on the file system of the signal. */
 function listParts(signal: Signal, { hasImageFs, isSplit }: FileSystemLayout): readonly DiskPart[] {
   if (!hasImageFs) return ["root", "logs", "volumes"];
-  if (isSplit) {
-    if (signal === "imagefs.available") return ["root"];
-    return signal === "imagefs.inodesFree" ? [] : ["root", "logs", "volumes"];
-  }
+  // Nothing of a pod is on a file system that has only images.
+  if (isSplit) return signal.startsWith("imagefs.") ? [] : ["root", "logs", "volumes"];
   return signal.startsWith("nodefs.") ? ["logs", "volumes"] : ["root"];
 }
 

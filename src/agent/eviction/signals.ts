@@ -51,10 +51,11 @@ export function isSignal(name: string): name is Signal {
   return Object.hasOwn(signals, name);
 }
 
-/** `Ki`, `Mi` for bytes; decimal for inodes and processes. As Kubernetes prints quantities. */
+/** `Ki`, `Mi` for bytes; decimal for inodes, processes and less than a KiB. As Kubernetes prints quantities. */
 export function formatAmount(amount: number, resource: StarvedResource): string {
-  const base = resource === "memory" || resource === "ephemeral-storage" ? 1024 : 1000;
-  const units = base === 1024 ? ["", "Ki", "Mi", "Gi", "Ti", "Pi"] : ["", "k", "M", "G", "T", "P"];
+  const isBytes = resource === "memory" || resource === "ephemeral-storage";
+  const base = isBytes && amount >= 1024 ? 1024 : 1000;
+  const units = base === 1024 ? ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] : ["", "k", "M", "G", "T", "P", "E"];
   let unit = 0;
   let rest = amount;
   for (; rest !== 0 && rest % base === 0 && unit < units.length - 1; unit++) rest /= base;

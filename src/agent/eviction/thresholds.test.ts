@@ -150,10 +150,26 @@ t.test("a process that allocates 1 GB/s is observed within 100 ms of the thresho
   t.ok(checks < 25, `${checks} checks in ${ms} ms`);
 });
 
+t.test("a minimum reclaim of 100% is the whole capacity, although such a threshold is ignored", async (t) => {
+  const thresholds = makeThresholds({
+    ...config,
+    hard: { "nodefs.available": "10%", "imagefs.available": "100%" },
+    minimumReclaim: { "nodefs.available": "100%" },
+  });
+  const observed = (available: number): Observations =>
+    new Map([["nodefs.available", { available, capacity: 1000, at: 0 }]]);
+  t.equal(thresholds.length, 1);
+  t.equal(findMetThresholds(thresholds, observed(999), false).length, 0);
+  t.equal(findMetThresholds(thresholds, observed(999), true).length, 1);
+});
+
 t.test("formatAmount() prints as Kubernetes", async (t) => {
   t.equal(formatAmount(512 * MI, "memory"), "512Mi");
   t.equal(formatAmount(1536, "ephemeral-storage"), "1536");
   t.equal(formatAmount(3 * 1024, "memory"), "3Ki");
+  t.equal(formatAmount(1000, "memory"), "1k", "less than a KiB in decimal units");
+  t.equal(formatAmount(1023, "memory"), "1023");
+  t.equal(formatAmount(2 ** 60, "memory"), "1Ei");
   t.equal(formatAmount(0, "memory"), "0");
   t.equal(formatAmount(2000, "inodes"), "2k");
   t.equal(formatAmount(2048, "pids"), "2048");

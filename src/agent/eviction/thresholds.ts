@@ -1,6 +1,6 @@
 /** Eviction thresholds: from the configuration, and which of them the observed figures meet. */
 import type { EvictionConfig } from "../agent-config.ts";
-import { computeThreshold } from "../node/status/capacity.ts";
+import { computeShare, computeThreshold } from "../node/status/capacity.ts";
 import { type FileSystemLayout, isSignal, type Observation, type Observations, type Signal } from "./signals.ts";
 
 /** Compared by identity: each is made once. */
@@ -66,7 +66,8 @@ export function findMetThresholds(
   return thresholds.filter((threshold) => {
     const observed = observations.get(threshold.signal);
     if (observed === undefined) return false;
-    const reclaim = enforceReclaim ? computeThreshold(threshold.minimumReclaim, observed.capacity) : 0;
+    const { minimumReclaim = "0" } = threshold;
+    const reclaim = enforceReclaim ? computeShare(minimumReclaim, observed.capacity) : 0;
     return observed.available < thresholdQuantity(threshold, observed) + reclaim;
   });
 }

@@ -61,10 +61,13 @@ export function computeNodeCapacity(machine: MachineInfo, usage: Usage, config: 
  */
 export function computeThreshold(threshold: string | undefined, whole: number): number {
   if (threshold === undefined || threshold === "" || threshold === "0%" || threshold === "100%") return 0;
-  if (threshold.endsWith("%")) {
-    return Math.trunc(whole * Math.fround(Math.fround(Number(threshold.slice(0, -1))) / 100));
-  }
-  return parseUnits(threshold);
+  return computeShare(threshold, whole);
+}
+
+/** A quantity, or a share of the whole with the precision of Kubernetes. */
+export function computeShare(text: string, whole: number): number {
+  if (!text.endsWith("%")) return parseUnits(text);
+  return Math.trunc(whole * Math.fround(Math.fround(Number(text.slice(0, -1))) / 100));
 }
 
 function formatBinary(amount: number): string {
