@@ -175,7 +175,8 @@ export async function createApiServer(
   const { debugSocket } = config.observability;
   if (debugSocket !== undefined) await debugEndpoints.openSocket(debugSocket, debugDeps);
   readiness.markDone("handlers");
-  await open({ handler, readiness, clientAuthorities });
+  const { onHandshakeFailure } = metrics.requests;
+  await open({ handler, readiness, clientAuthorities, onHandshakeFailure });
   const clientHandler = withClientMetrics(handler, metrics.registry, address);
   await runPostStartHooks(base, accessControl, { address, handler: clientHandler, stop });
   const parts = resources.move();
@@ -202,7 +203,7 @@ function buildHandlerChain(
   const { onTermination } = metrics.requests;
   const requestLog = log.child("httplog");
   const closesAnonymous = features.has("UnauthenticatedHTTP2DOSMitigation");
-  const tracing = new RequestTracing({ clock, log, tracer });
+  const tracing = new RequestTracing({ clock, log, tracer, filterDurations: metrics.requests.filterDurations });
   const requestFilters: readonly RequestFilter[] = [
     tracing.server,
     withRequestLog(requestLog, clock),
@@ -221,7 +222,10 @@ function buildHandlerChain(
       ? tracing.filter("maxinflight", withMaxInFlightLimit(config.limits.inFlight, onTermination))
       : tracing.filter(
           "priorityandfairness",
-          withPriorityAndFairness({ ...flowControl, clock, timeoutMs, onRejection: onTermination, log: requestLog }),
+          withPriorityAndFairness({
+            ...{ ...flowControl, clock, timeoutMs, onRejection: onTermination },
+            ...{ log: requestLog, queued: metrics.requests.queued },
+          }),
         ),
     tracing.filter(
       "authorization",

@@ -25,11 +25,11 @@ export function measureAuthenticator(
 ): Authenticator {
   const outcomes = createOutcomes(registry, "authentication", ["success", "failure", "error"], {
     name: "authentication_attempts",
-    help: "Authentication attempts by result.",
+    help: "Counter of authenticated attempts.",
   });
   const users = registry.counter({
     name: "authenticated_user_requests",
-    help: "Authenticated requests by username.",
+    help: "Counter of authenticated requests broken out by username.",
     stability: "ALPHA",
     labels: ["username"],
   });
@@ -44,7 +44,9 @@ export function measureAuthenticator(
 export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegistry, clock: Clock): Authorizer {
   const outcomes = createOutcomes(registry, "authorization", ["allowed", "denied", "no-opinion", "error"], {
     name: "authorization_attempts_total",
-    help: "Authorization attempts by result.",
+    help:
+      "Counter of authorization attempts broken down by result. It can be either 'allowed', " +
+      "'denied', 'no-opinion' or 'error'.",
   });
   const outcomeOf = ({ decision }: Authorization): Outcome =>
     decision === "allow" ? outcomes.allowed : decision === "deny" ? outcomes.denied : outcomes["no-opinion"];
@@ -60,7 +62,7 @@ export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegist
 export function createDecisionCounter(registry: MetricRegistry): ObserveDecision {
   const decisions = registry.counter({
     name: "apiserver_authorization_decisions_total",
-    help: "Requests that an authorizer allowed or denied.",
+    help: "Total number of terminal decisions made by an authorizer split by authorizer type, name, " + "and decision.",
     stability: "ALPHA",
     labels: ["type", "name", "decision"],
   });
@@ -125,7 +127,7 @@ function createOutcomes<R extends string>(
 ): Readonly<Record<R, Outcome>> {
   const labels = ["result"];
   const counter = registry.counter({ ...attempts, stability: "ALPHA", labels });
-  const help = `Duration of ${what} in seconds, by result.`;
+  const help = `${what[0]?.toUpperCase()}${what.slice(1)} duration in seconds broken out by result.`;
   const histogram = registry.histogram({ name: `${what}_duration_seconds`, help, stability: "ALPHA", labels }, SECONDS);
   const entries = results.map((result) => [result, new Outcome(counter.with(result), histogram.with(result))]);
   return Object.fromEntries(entries) as Readonly<Record<R, Outcome>>;

@@ -309,7 +309,7 @@ export function startControllers(names: readonly string[], deps: StartController
   const options = { ...defaultControllerOptions, ...deps.options };
   const running = deps.registry?.gauge({
     name: "running_managed_controllers",
-    help: "Whether a controller runs in this process.",
+    help: "Indicates where instances of a controller are currently running",
     stability: "ALPHA",
     labels: ["manager", "name"],
   });

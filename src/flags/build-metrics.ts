@@ -17,7 +17,10 @@ export function registerBuildMetrics(
 ): void {
   const build = registry.gauge({
     name: "kubernetes_build_info",
-    help: "1, labelled with the fields of /version.",
+    help:
+      "A metric with a constant '1' value labeled by major, minor, git version, git commit, git " +
+      "tree state, build date, Go version, and compiler from which Kubernetes was built, and " +
+      "platform on which it is running.",
     stability: "ALPHA",
     labels: [
       "major",
@@ -35,7 +38,7 @@ export function registerBuildMetrics(
   build.with(major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform).set(1);
   const enabled = registry.gauge({
     name: "kubernetes_feature_enabled",
-    help: "1 for each enabled feature gate, 0 for each disabled one.",
+    help: "This metric records the data about the stage and enablement of a k8s feature.",
     stability: "BETA",
     labels: ["name", "stage"],
   });
@@ -48,18 +51,18 @@ export function registerBuildMetrics(
 export function registerRegistryMetrics(registry: MetricRegistry): void {
   const registered = registry.counter({
     name: "registered_metrics_total",
-    help: "Registered metrics by stability level.",
+    help: "The count of registered metrics broken by stability level and deprecation version.",
     stability: "BETA",
     labels: ["stability_level", "deprecated_version"],
   });
   const hidden = registry.counter({
     name: "hidden_metrics_total",
-    help: "Metrics that are hidden because they are deprecated.",
+    help: "The count of hidden metrics.",
     stability: "BETA",
   });
   const disabled = registry.counter({
     name: "disabled_metrics_total",
-    help: "Metrics that --disabled-metrics disables.",
+    help: "The count of disabled metrics.",
     stability: "BETA",
   });
   const { policy } = registry;

@@ -7,7 +7,7 @@ import type { HttpRequest } from "./message.ts";
  * than `limitBytes`, 400 when the client aborts.
  */
 export async function readBody(
-  request: Pick<HttpRequest, "headers" | "body" | "readChunks">,
+  request: Pick<HttpRequest, "headers" | "body" | "bodyLength" | "readChunks">,
   limitBytes: number,
 ): Promise<Buffer> {
   // By its content-length a body is refused before the client has sent it.
@@ -24,6 +24,7 @@ export async function readBody(
     throw new HttpError(400, "BadRequest", "the request body could not be read to its end", { cause: error });
   }
   if (chunks.length > limitBytes) throw tooLarge(limitBytes);
+  request.bodyLength = chunks.length;
   return chunks.concat();
 }
 

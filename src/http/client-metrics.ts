@@ -42,7 +42,7 @@ export function createClientMetrics(
 ): (handler: Handler) => Handler {
   const requests = registry.counter({
     name: "rest_client_requests_total",
-    help: "Requests of this process by method, host and status code of the response.",
+    help: "Number of HTTP requests, partitioned by status code, method, and host.",
     stability: "ALPHA",
     labels: ["code", "method", "host"],
   });

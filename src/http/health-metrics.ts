@@ -7,13 +7,13 @@ export function registerHealthMetrics(
   const stability = "STABLE" as const;
   const state = registry.gauge({
     name: "kubernetes_healthcheck",
-    help: "1 for each health check whose last result was success, 0 for the others.",
+    help: "This metric records the result of a single healthcheck.",
     stability,
     labels: ["type", "name"],
   });
   const requests = registry.counter({
     name: "kubernetes_healthchecks_total",
-    help: "Health check requests by result.",
+    help: "This metric records the results of all healthcheck.",
     stability,
     labels: ["type", "name", "status"],
   });

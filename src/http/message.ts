@@ -28,6 +28,8 @@ export interface HttpRequest {
   /** Names and values by turns, as received over a connection: repeated headers are repeated. */
   readonly rawHeaders?: readonly string[] | undefined;
   readonly body: AsyncIterable<Uint8Array>;
+  /** Set by `readBody`. */
+  bodyLength?: number | undefined;
   /**
    * Reads `body` without the steps of an iterator, which cost several promises: passes each chunk to `accept` until it
    * returns false. Rejects as the iterator does. Absent in requests of this process.

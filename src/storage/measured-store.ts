@@ -32,20 +32,20 @@ export function createStoreMetrics(registry: MetricRegistry) {
   return {
     requests: registry.counter({
       name: "etcd_requests_total",
-      help: "Number of store operations by operation and resource.",
+      help: "Etcd request counts for each operation and object type.",
       stability,
       labels: LABELS,
     }),
     errors: registry.counter({
       name: "etcd_request_errors_total",
-      help: "Number of failed store operations by operation and resource.",
+      help: "Etcd failed request counts for each operation and object type.",
       stability,
       labels: LABELS,
     }),
     seconds: registry.histogram(
       {
         name: "etcd_request_duration_seconds",
-        help: "Duration of store operations in seconds, by operation and resource.",
+        help: "Etcd request latency in seconds for each operation and object type.",
         stability,
         labels: LABELS,
       },
@@ -57,10 +57,16 @@ export function createStoreMetrics(registry: MetricRegistry) {
       stability,
       labels: LABELS,
     }),
-    lists: list("total", "Number of lists read from the store."),
-    fetched: list("fetched_objects_total", "Number of objects read from the store for lists."),
-    evaluated: list("evaluated_objects_total", "Number of objects of store lists that were tested against selectors."),
-    returned: list("returned_objects_total", "Number of objects that lists from the store returned."),
+    lists: list("total", "Number of LIST requests served from storage"),
+    fetched: list(
+      "fetched_objects_total",
+      "Number of objects read from storage in the course of serving a LIST request",
+    ),
+    evaluated: list(
+      "evaluated_objects_total",
+      "Number of objects tested in the course of serving a LIST request from storage",
+    ),
+    returned: list("returned_objects_total", "Number of objects returned for a LIST request from storage"),
   };
 }
 

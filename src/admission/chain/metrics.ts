@@ -29,7 +29,9 @@ export class AdmissionMetrics {
     this.#steps = registry.histogram(
       {
         name: "apiserver_admission_step_admission_duration_seconds",
-        help: "How long all admission plugins together took, in seconds, by operation, type and whether the request was rejected.",
+        help:
+          "Admission sub-step latency histogram in seconds, broken out for each operation and API " +
+          "resource and step type (validate or admit).",
         stability,
         labels: ["type", "operation", "rejected"],
       },
@@ -38,7 +40,9 @@ export class AdmissionMetrics {
     this.#plugins = registry.histogram(
       {
         name: "apiserver_admission_controller_admission_duration_seconds",
-        help: "How long each admission plugin took, in seconds, by operation, type and whether the request was rejected.",
+        help:
+          "Admission controller latency histogram in seconds, identified by name and broken out for " +
+          "each operation and API resource and type (validate or admit).",
         stability,
         labels: ["name", "type", "operation", "rejected"],
       },
@@ -94,7 +98,9 @@ export class WebhookMetrics {
     this.duration = registry.histogram(
       {
         name: "apiserver_admission_webhook_admission_duration_seconds",
-        help: "How long each admission webhook took, in seconds, by operation, type and whether the request was rejected.",
+        help:
+          "Admission webhook latency histogram in seconds, identified by name and broken out for " +
+          "each operation and API resource and type (validate or admit).",
         stability: "STABLE",
         labels: ["name", "type", "operation", "rejected"],
       },
@@ -102,19 +108,32 @@ export class WebhookMetrics {
     );
     this.rejections = registry.counter({
       name: "apiserver_admission_webhook_rejection_count",
-      help: "Requests that each admission webhook rejected, by type of error and response code.",
+      help:
+        "Admission webhook rejection count, identified by name and broken out for each admission " +
+        "type (validating or admit) and operation. Additional labels specify an error type " +
+        "(calling_webhook_error or apiserver_internal_error if an error occurred; no_error " +
+        "otherwise) and optionally a non-zero rejection code if the webhook rejects the request " +
+        "with an HTTP status code (honored by the apiserver when the code is greater or equal to " +
+        "400). Codes greater than 600 are truncated to 600, to keep the metrics cardinality " +
+        "bounded.",
       stability: "ALPHA",
       labels: ["name", "type", "operation", "error_type", "rejection_code"],
     });
     this.failedOpen = registry.counter({
       name: "apiserver_admission_webhook_fail_open_count",
-      help: "Requests that were admitted because calling an admission webhook failed.",
+      help:
+        "Admission webhook fail open count, identified by name and broken out for each admission " +
+        "type (validating or admit).",
       stability: "ALPHA",
       labels: ["name", "type"],
     });
     this.requests = registry.counter({
       name: "apiserver_admission_webhook_request_total",
-      help: "Requests to each admission webhook, by response code.",
+      help:
+        "Admission webhook request total, identified by name and broken out for each admission " +
+        "type (validating or admit) and operation. Additional labels specify whether the request " +
+        "was rejected or not and an HTTP status code. Codes greater than 600 are truncated to " +
+        "600, to keep the metrics cardinality bounded.",
       stability: "ALPHA",
       labels: ["name", "type", "operation", "code", "rejected"],
     });
@@ -148,11 +167,28 @@ export class ConditionMetrics {
       labels: ["name", "kind", "type", "operation"],
     });
     this.#errors = registry.counter(
-      family("evaluation_errors_total", "Requests for which the match conditions failed to evaluate."),
+      family(
+        "evaluation_errors_total",
+        "Admission match condition evaluation errors count, identified by name of resource " +
+          "containing the match condition and broken out for each kind containing matchConditions " +
+          "(webhook or policy), operation and admission type (validate or admit).",
+      ),
     );
-    this.#exclusions = registry.counter(family("exclusions_total", "Requests that the match conditions excluded."));
+    this.#exclusions = registry.counter(
+      family(
+        "exclusions_total",
+        "Admission match condition evaluation exclusions count, identified by name of resource " +
+          "containing the match condition and broken out for each kind containing matchConditions " +
+          "(webhook or policy), operation and admission type (validate or admit).",
+      ),
+    );
     this.#seconds = registry.histogram(
-      family("evaluation_seconds", "How long match conditions took to evaluate, in seconds."),
+      family(
+        "evaluation_seconds",
+        "Admission match condition evaluation time in seconds, identified by name and broken out " +
+          "for each kind containing matchConditions (webhook or policy), operation and type " +
+          "(validate or admit).",
+      ),
       CONDITION_SECONDS,
     );
   }

@@ -21,17 +21,21 @@ export class PolicyMetrics {
   /** `labels`: those after the policy and its binding. */
   constructor(registry: MetricRegistry, kind: "validating" | "mutating", labels: readonly string[]) {
     const stability = kind === "validating" ? ("BETA" as const) : ("ALPHA" as const);
+    const what = kind === "validating" ? "Validation" : "Mutation";
+    const action = kind === "validating" ? " and enforcement action taken" : "";
     const common = { stability, labels: ["policy", "policy_binding", "error_type", ...labels] };
     this.#checks = registry.counter({
       ...common,
       name: `apiserver_${kind}_admission_policy_check_total`,
-      help: `Checks by ${kind} admission policies, by policy, binding and error.`,
+      help: `${what} admission policy check total, labeled by policy and further identified by binding` + `${action}.`,
     });
     this.#seconds = registry.histogram(
       {
         ...common,
         name: `apiserver_${kind}_admission_policy_check_duration_seconds`,
-        help: `How long the expressions of ${kind} admission policies took, in seconds, by policy, binding and error.`,
+        help:
+          `${what} admission latency for individual ${what.toLowerCase()} expressions in seconds, labeled by policy ` +
+          `and further including binding${action}.`,
       },
       SECONDS,
     );

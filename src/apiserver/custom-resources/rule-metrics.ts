@@ -15,8 +15,8 @@ export class RuleMetrics implements RuleObserver {
     const family = (name: string, help: string): Histogram =>
       registry.histogram({ name: `apiserver_cel_${name}_duration_seconds`, help, stability: "BETA" }, SECONDS).with();
     this.#clock = clock;
-    this.#compilation = family("compilation", "Time to compile the validation rules of a schema.");
-    this.#evaluation = family("evaluation", "Time to evaluate the validation rules of an object.");
+    this.#compilation = family("compilation", "CEL compilation time in seconds.");
+    this.#evaluation = family("evaluation", "CEL evaluation time in seconds.");
   }
 
   measureCompilation<T>(compile: () => T): T {

@@ -10,6 +10,7 @@ import type { FlowTurn } from "../fairness/flow-turns.ts";
 import type { WatchTracker } from "../fairness/watch-tracker.ts";
 import { maxSeatsOf, type WorkEstimate } from "../fairness/work-estimate.ts";
 import type { WorkEstimator } from "../fairness/work-estimator.ts";
+import type { InFlightGauge } from "../metrics/in-flight-gauge.ts";
 import {
   type RequestContext,
   type RequestFilter,
@@ -34,6 +35,8 @@ export interface PriorityAndFairnessOptions extends PriorityAndFairness {
   /** `--request-timeout`: a request waits a quarter of its time. */
   readonly timeoutMs: number;
   readonly onRejection: OnTermination;
+  /** Counts the requests that wait for seats. */
+  readonly queued?: InFlightGauge | undefined;
   /** The log of requests, to whose lines the classification is added. */
   readonly log: Logger;
 }
@@ -153,15 +156,17 @@ async function waitForSeats(
   turn: FlowTurn,
   request: FlowRequest,
 ): Promise<boolean> {
-  const { controller, timeoutMs, clock } = options;
+  const { controller, timeoutMs, clock, queued } = options;
   const { context } = request;
   const isWatch = context.info.verb === "watch";
   const waitMs = (isWatch ? timeoutMs : requestTimeoutMs(context, timeoutMs)) / 4;
   const { waiting } = kindMetrics(controller, context.info);
   waiting.add(1, request.arrivalMs);
   turn.queued++;
+  queued?.enter(context.request.method, request.arrivalMs);
   const decision = await level.queueSet.wait(request, Math.min(waitMs, WAIT_MS_MAX), context.signal);
   turn.queued--;
+  queued?.leave(context.request.method);
   waiting.add(-1, request.startMs ?? clock.monotonic());
   if (decision === "execute") return true;
   controller.removeIfUnused(level);

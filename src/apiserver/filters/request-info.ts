@@ -39,6 +39,7 @@ class ReceivedRequest implements RequestContext {
   readonly receivedAt: number | undefined;
   readonly annotations = new AuditAnnotations();
   readonly responseHeaders: Record<string, string>;
+  readonly filterTiming = { ms: undefined };
 
   constructor(request: HttpRequest, auditId: string, receivedAt: number | undefined) {
     this.request = request;

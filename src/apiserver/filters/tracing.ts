@@ -1,8 +1,9 @@
 /** Spans of requests and of the filters: Kubernetes' WithTracing and filter latency, and the log of slow requests. */
 import { MASTERS } from "../../auth/user.ts";
-import type { HttpRequest, HttpResponse } from "../../http/message.ts";
+import type { HttpResponse } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { HistogramFamily } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { formatGoDuration } from "../../std/time/go-duration.ts";
 import { createSlowTraceLogger } from "../../tracing/slow-trace.ts";
@@ -27,6 +28,8 @@ export interface FilterTracingDeps {
   readonly log: Logger;
   /** Undefined: no traces are exported. */
   readonly tracer: Tracer | undefined;
+  /** The histogram, in seconds, by the names of the filters. */
+  readonly filterDurations?: HistogramFamily | undefined;
 }
 
 /** Users whose trace context is trusted: every other caller could make the server record all of its requests. */
@@ -79,20 +82,26 @@ export class RequestTracing {
 
   /** Measures a filter: its span contains those of the filters and the handler that follow, as in Kubernetes. */
   filter(name: string, filter: RequestFilter): RequestFilter {
-    const { tracer, clock, log } = this.#deps;
+    const { tracer, clock, log, filterDurations } = this.#deps;
     const requests = log.child("httplog");
-    /** When the requests that are logged reached the filter. */
-    const starts = new WeakMap<HttpRequest, number>();
+    const durations = filterDurations?.with(name);
     return (next) => {
       const filtered = filter((context) => {
-        if (requests.v(REQUEST_LEVEL) === undefined) return next(context);
-        const began = starts.get(context.request);
-        const ms = began === undefined ? 0 : clock.monotonic() - began;
-        if (ms > LOGGED_FILTER_MS) addLogField(context.request, `fl_${name}`, formatGoDuration(ms));
+        const { filterTiming: timing } = context;
+        if (timing?.ms === undefined) return next(context);
+        const now = clock.monotonic();
+        const ms = now - timing.ms;
+        // The next filter begins here: one reading of the clock for both.
+        timing.ms = now;
+        durations?.observe(ms / 1000);
+        if (ms > LOGGED_FILTER_MS && requests.v(REQUEST_LEVEL) !== undefined) {
+          addLogField(context.request, `fl_${name}`, formatGoDuration(ms));
+        }
         return next(context);
       });
       const handle = (context: RequestContext): Promise<HttpResponse> => {
-        if (requests.v(REQUEST_LEVEL) !== undefined) starts.set(context.request, clock.monotonic());
+        const { filterTiming: timing } = context;
+        if (timing !== undefined) timing.ms ??= clock.monotonic();
         return filtered(context);
       };
       if (tracer === undefined) return handle;

@@ -38,25 +38,33 @@ export class AllocationMetrics implements PortObserver {
     this.#deps = deps;
     const byRange = { stability, labels: ["cidr", "scope"] } as const;
     const byScope = { stability, labels: ["scope"] } as const;
-    this.#ips = registry.counter({ name: `${IPS}_allocation_total`, help: "Allocated cluster IPs.", ...byRange });
+    this.#ips = registry.counter({
+      name: `${IPS}_allocation_total`,
+      help: "Number of Cluster IPs allocations",
+      ...byRange,
+    });
     this.#ipErrors = registry.counter({
       name: `${IPS}_allocation_errors_total`,
-      help: "Cluster IPs that could not be allocated.",
+      help: "Number of errors trying to allocate Cluster IPs",
       ...byRange,
     });
     this.#ipSeconds = registry.histogram(
       {
         name: `${IPS}_allocation_duration_seconds`,
-        help: "Time to allocate a cluster IP.",
+        help: "Duration in seconds to allocate a Cluster IP by ServiceCIDR",
         stability,
         labels: ["cidr"],
       },
       SECONDS,
     );
-    this.#ports = registry.counter({ name: `${PORTS}_allocation_total`, help: "Allocated node ports.", ...byScope });
+    this.#ports = registry.counter({
+      name: `${PORTS}_allocation_total`,
+      help: "Number of NodePort allocations",
+      ...byScope,
+    });
     this.#portErrors = registry.counter({
       name: `${PORTS}_allocation_errors_total`,
-      help: "Node ports that could not be allocated.",
+      help: "Number of errors trying to allocate NodePort",
       ...byScope,
     });
   }
@@ -84,10 +92,26 @@ export class AllocationMetrics implements PortObserver {
   showUsage(ports: NodePorts): void {
     const { registry, services } = this.#deps;
     const cidr = { stability, labels: ["cidr"] } as const;
-    const allocated = registry.gauge({ name: `${IPS}_allocated_ips`, help: "Cluster IPs in use.", ...cidr });
-    const available = registry.gauge({ name: `${IPS}_available_ips`, help: "Free cluster IPs.", ...cidr });
-    const usedPorts = registry.gauge({ name: `${PORTS}_allocated_ports`, help: "Node ports in use.", stability });
-    const freePorts = registry.gauge({ name: `${PORTS}_available_ports`, help: "Free node ports.", stability });
+    const allocated = registry.gauge({
+      name: `${IPS}_allocated_ips`,
+      help: "Gauge measuring the number of allocated IPs for Services",
+      ...cidr,
+    });
+    const available = registry.gauge({
+      name: `${IPS}_available_ips`,
+      help: "Gauge measuring the number of available IPs for Services",
+      ...cidr,
+    });
+    const usedPorts = registry.gauge({
+      name: `${PORTS}_allocated_ports`,
+      help: "Gauge measuring the number of allocated NodePorts for Services",
+      stability,
+    });
+    const freePorts = registry.gauge({
+      name: `${PORTS}_available_ports`,
+      help: "Gauge measuring the number of available NodePorts for Services",
+      stability,
+    });
     registry.onCollect(() => {
       const objects = services.cache.list(services.objects.prefix()).items.map(({ object }) => object);
       this.#showAddresses(objects, allocated, available);

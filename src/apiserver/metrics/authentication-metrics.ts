@@ -31,20 +31,22 @@ function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObs
   const family = (name: string, help: string, ...labels: readonly string[]) =>
     ({ name: `apiserver_externaljwt_${name}`, help, stability: "ALPHA", labels }) as const;
   const seconds = registry.histogram(
-    family("request_duration_seconds", "Duration of requests to the external signer in seconds.", "method", "code"),
+    family("request_duration_seconds", "Request duration and time for calls to external-jwt-signer", "method", "code"),
     SIGNER_SECONDS,
   );
-  const signed = registry.counter(
-    family("sign_request_total", "Requests to the external signer to sign a token.", "code"),
-  );
+  const signed = registry.counter(family("sign_request_total", "Total attempts at signing JWT", "code"));
   const fetched = registry.counter(
-    family("fetch_keys_request_total", "Requests to the external signer for its keys.", "code"),
+    family("fetch_keys_request_total", "Total attempts at syncing supported JWKs", "code"),
   );
   const fetchedAt = registry.gauge(
-    family("fetch_keys_success_timestamp", "Unix time of the last successful fetch of the external signer's keys."),
+    family("fetch_keys_success_timestamp", "Unix Timestamp in seconds of the last successful FetchKeys request"),
   );
   const dataAt = registry.gauge(
-    family("fetch_keys_data_timestamp", "Unix time of the keys' data according to the external signer."),
+    family(
+      "fetch_keys_data_timestamp",
+      "Unix Timestamp in seconds of the last successful FetchKeys data_timestamp value returned " +
+        "by the external signer",
+    ),
   );
   return {
     called(method, code, milliseconds) {
@@ -62,12 +64,12 @@ function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObs
 function createTokenUseCounter(registry: MetricRegistry): (use: TokenUse) => void {
   const counter = (name: string, help: string) =>
     registry.counter({ name: `serviceaccount_${name}_total`, help, stability: "ALPHA" }).with();
-  const valid = counter("valid_tokens", "Uses of valid service account tokens.");
-  const stale = counter("stale_tokens", "Uses of stale service account tokens, which clients should have replaced.");
-  const legacy = counter("legacy_tokens", "Uses of legacy service account tokens.");
-  const auto = counter("legacy_auto_token_uses", "Uses of legacy tokens in secrets that controllers created.");
-  const manual = counter("legacy_manual_token_uses", "Uses of legacy tokens in secrets that users created.");
-  const invalid = counter("invalid_legacy_auto_token_uses", "Uses of legacy tokens that are marked invalid.");
+  const valid = counter("valid_tokens", "Cumulative valid projected service account tokens used");
+  const stale = counter("stale_tokens", "Cumulative stale projected service account tokens used");
+  const legacy = counter("legacy_tokens", "Cumulative legacy service account tokens used");
+  const auto = counter("legacy_auto_token_uses", "Cumulative auto-generated legacy tokens used");
+  const manual = counter("legacy_manual_token_uses", "Cumulative manually created legacy tokens used");
+  const invalid = counter("invalid_legacy_auto_token_uses", "Cumulative invalid auto-generated legacy tokens used");
   const counters: Readonly<Record<TokenUse, { inc(): void }>> = {
     valid,
     stale,
@@ -87,7 +89,10 @@ function createIssuerObserver(
   const latency = registry.histogram(
     {
       name: `${prefix}jwt_authenticator_latency_seconds`,
-      help: "Duration of JWT authentication in seconds, by issuer and result.",
+      help:
+        "Latency of jwt authentication operations in seconds. This is the time spent " +
+        "authenticating a token for cache miss only (i.e. when the token is not found in the " +
+        "cache).",
       stability: "ALPHA",
       labels: ["jwt_issuer_hash", "result"],
     },
@@ -95,13 +100,16 @@ function createIssuerObserver(
   );
   const reloads = registry.counter({
     name: `${prefix}config_controller_automatic_reloads_total`,
-    help: "Automatic reloads of the authentication configuration by result.",
+    help:
+      "Total number of automatic reloads of authentication configuration split by status and " + "apiserver identity.",
     stability: "ALPHA",
     labels: ["apiserver_id_hash", "status"],
   });
   const last = registry.gauge({
     name: `${prefix}config_controller_automatic_reload_last_timestamp_seconds`,
-    help: "Unix time of the last automatic reload of the authentication configuration, by result.",
+    help:
+      "Timestamp of the last automatic reload of authentication configuration split by status " +
+      "and apiserver identity.",
     stability: "ALPHA",
     labels: ["apiserver_id_hash", "status"],
   });

@@ -18,30 +18,39 @@ export function createAuthorizerObserver(
     stability: "ALPHA" as const,
     labels,
   });
-  const evaluationFamily = family("webhook_evaluations_total", "Evaluations of webhook authorizers by result.", [
+  const evaluationFamily = family("webhook_evaluations_total", "Round-trips to authorization webhooks.", [
     "name",
     "result",
   ]);
   const evaluations = registry.counter(evaluationFamily);
-  const took = family("webhook_duration_seconds", "Duration of webhook evaluations in seconds.", ["name", "result"]);
+  const took = family("webhook_duration_seconds", "Request latency in seconds.", ["name", "result"]);
   const seconds = registry.histogram(took, SECONDS);
   const opened = ["name", "result"];
   const failOpen = registry.counter(
-    family("webhook_evaluations_fail_open_total", "Failures of webhooks that count as no opinion.", opened),
+    family("webhook_evaluations_fail_open_total", "NoOpinion results due to webhook timeout or error.", opened),
   );
   const labels = ["type", "name"];
   const conditions = registry.counter(
     family(
       "match_condition_evaluation_errors_total",
-      "Requests with errors in the evaluation of match conditions.",
+      "Total number of errors when an authorization webhook encounters a match condition error " +
+        "split by authorizer type and name.",
       labels,
     ),
   );
   const exclusions = registry.counter(
-    family("match_condition_exclusions_total", "Requests that match conditions exclude from a webhook.", labels),
+    family(
+      "match_condition_exclusions_total",
+      "Total number of exclusions when an authorization webhook is skipped because match " + "conditions exclude it.",
+      labels,
+    ),
   );
   const conditionSeconds = registry.histogram(
-    family("match_condition_evaluation_seconds", "Duration of the evaluation of match conditions in seconds.", labels),
+    family(
+      "match_condition_evaluation_seconds",
+      "Authorization match condition evaluation time in seconds, split by authorizer type and " + "name.",
+      labels,
+    ),
     CONDITION_SECONDS,
   );
   const server = serverIdHash();
@@ -49,14 +58,15 @@ export function createAuthorizerObserver(
   const reloads = registry.counter(
     family(
       "config_controller_automatic_reloads_total",
-      "Automatic reloads of the authorization configuration by result.",
+      "Total number of automatic reloads of authorization configuration split by status and " + "apiserver identity.",
       status,
     ),
   );
   const last = registry.gauge(
     family(
       "config_controller_automatic_reload_last_timestamp_seconds",
-      "Unix time of the last automatic reload of the authorization configuration, by result.",
+      "Timestamp of the last automatic reload of authorization configuration split by status " +
+        "and apiserver identity.",
       status,
     ),
   );

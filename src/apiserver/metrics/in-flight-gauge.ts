@@ -1,29 +1,29 @@
-import type { Gauge, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Gauge, MetricOptions, MetricRegistry } from "../../std/metrics/metrics.ts";
 
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 const WINDOW_MS = 1000;
 
-/** The maximum number of concurrent requests within the last second. */
+/** The maximum number of concurrent or queued requests within the last second. */
 export class InFlightGauge {
   readonly #readOnly: PeakGauge;
   readonly #mutating: PeakGauge;
 
-  constructor(registry: MetricRegistry) {
-    const gauge = registry.gauge({
-      name: "apiserver_current_inflight_requests",
-      help: "Maximum number of concurrent requests of a kind in the last second.",
-      stability: "STABLE",
-      labels: ["request_kind"],
-    });
+  constructor(registry: MetricRegistry, options: Pick<MetricOptions, "name" | "help" | "stability">) {
+    const gauge = registry.gauge({ ...options, labels: ["request_kind"] });
     this.#readOnly = new PeakGauge(gauge.with("readOnly"));
     this.#mutating = new PeakGauge(gauge.with("mutating"));
   }
 
   /** `nowMs` is monotonic. */
   enter(method: string, nowMs: number): void {
+    this.roll(nowMs);
+    this.#levelOf(method).enter();
+  }
+
+  /** Starts a new window after a second. */
+  roll(nowMs: number): void {
     this.#readOnly.roll(nowMs);
     this.#mutating.roll(nowMs);
-    this.#levelOf(method).enter();
   }
 
   leave(method: string): void {

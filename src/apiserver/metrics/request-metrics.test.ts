@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
+import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { caBundle, reviewResponse, startTestWebhook } from "../../testing/admission/webhook-fixture.ts";
 import { readLines, startTestServer, type TestServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
@@ -71,6 +72,35 @@ t.test("rejected and aborted requests are counted", async (t) => {
   t.match(counted(all, "apiserver_request_aborts_total").join("\n"), /resource="configmaps".*verb="DELETE".* 1$/);
 });
 
+t.test("bodies, filters, field validation and requests of API servers are measured", async (t) => {
+  await using server = await startTestServer();
+  const path = "/apis/apps/v1/namespaces/default/deployments";
+  const headers = {
+    "user-agent": "kube-apiserver/v1.33.0 (linux/amd64) kubernetes/abc",
+    "content-type": "application/json",
+  };
+  const body = JSON.stringify({ apiVersion: "apps/v1", kind: "Deployment" });
+  await server.send(`POST ${path}?fieldValidation=Strict`, { body, headers });
+  await server.send(`DELETE ${path}?fieldValidation=none`);
+  const all = await metrics(server);
+  const labels = 'resource="deployments.apps",verb="create"';
+  for (const line of [
+    `apiserver_request_body_size_bytes_count{${labels}} 1`,
+    `apiserver_request_body_size_bytes_sum{${labels}} ${body.length}`,
+    'apiserver_request_body_size_bytes_count{resource="deployments.apps",verb="delete_collection"} 1',
+    'apiserver_request_filter_duration_seconds_count{filter="authentication"} 3',
+    'apiserver_request_filter_duration_seconds_count{filter="authorization"} 3',
+    'apiserver_request_filter_duration_seconds_count{filter="priorityandfairness"} 3',
+    'field_validation_request_duration_seconds_count{field_validation=""} 1',
+    'field_validation_request_duration_seconds_count{field_validation="Strict"} 1',
+    'apiserver_selfrequest_total{resource="deployments",subresource="",verb="POST"} 1',
+    'apiserver_current_inqueue_requests{request_kind="mutating"} 0',
+    "apiserver_tls_handshake_errors_total 0",
+  ]) {
+    t.ok(all.includes(line), line);
+  }
+});
+
 t.test("lists from watch caches are counted by the index they used", async (t) => {
   await using server = await startTestServer();
   await server.send("GET /api/v1/namespaces");
@@ -132,6 +162,29 @@ t.test("/metrics has Kubernetes' main metric families with their labels and buck
     t.same([...family.labels].sort(), [...labels, ...(CONSTANT_LABELS[name] ?? [])].sort(), name);
     if ("bounds" in family && buckets.length > 0) t.same(family.bounds, buckets.map(Number), name);
     if (main) t.ok(shown.includes(`# TYPE ${name} ${textType}`), `${name} is shown`);
+  }
+});
+
+t.test("the texts of metrics are those of Kubernetes' list", async (t) => {
+  interface ListedMetric {
+    readonly namespace?: string;
+    readonly subsystem?: string;
+    readonly name: string;
+    readonly help?: string;
+  }
+  const file = `${SHARED}/oracles/metrics-list/documentation-list.yaml`;
+  if (!existsSync(file)) {
+    t.comment(`there is no ${file}`);
+    return;
+  }
+  const listed = parseYaml(readFileSync(file, "utf8"))[0]?.value as readonly ListedMetric[];
+  await using server = await startTestServer({ embeddedControllers: ["namespace"] });
+  const { registry, slis } = server.parts.metrics;
+  const families = new Map([...registry.all(), ...slis.all()].map((family) => [family.options.name, family]));
+  for (const { namespace, subsystem, name, help = "" } of listed) {
+    const full = [namespace, subsystem, name].filter((part) => part !== undefined).join("_");
+    const family = families.get(full);
+    if (family !== undefined && help !== "") t.equal(family.options.help.trim(), help.trim(), full);
   }
 });
 

@@ -18,13 +18,17 @@ import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
 import { InFlightGauge } from "./in-flight-gauge.ts";
 import { measureBody, type WatchSeries } from "./measured-stream.ts";
 import { removeRetiredSeries } from "./retired-series.ts";
+import { resourceName } from "./storage-metrics.ts";
 
 const DURATION_SECONDS = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 /** The buckets of SLI durations, without the shortest ones. */
 export const SLI_SECONDS = DURATION_SECONDS.slice(2);
+const FILTER_SECONDS = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 5, 10, 15, 30];
 const SIZE_BYTES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+/** 50 kB to Kubernetes' limit of a body. */
+const BODY_BYTES = Array.from({ length: 31 }, (_, index) => 50_000 + index * 100_000);
 const EVENT_BYTES = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072];
 
 const TARGET_LABELS = ["verb", "group", "version", "resource", "subresource", "scope", "component"];
@@ -37,6 +41,15 @@ const VERBS: Readonly<Record<string, string>> = {
   patch: "PATCH",
   delete: "DELETE",
   deletecollection: "DELETECOLLECTION",
+};
+/** Values of the label `verb` of body sizes. */
+const BODY_VERBS: Readonly<Record<string, string>> = {
+  POST: "create",
+  PUT: "update",
+  PATCH: "patch",
+  APPLY: "patch",
+  DELETE: "delete",
+  DELETECOLLECTION: "delete_collection",
 };
 const CONNECT_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
 /** Paths outside the API that have their own label value; the label `subresource` is the path. */
@@ -52,6 +65,9 @@ const PATHS: ReadonlySet<string> = new Set([
 ]);
 const METHODS: ReadonlySet<string> = new Set(["get", "head", "post", "put", "patch", "delete"]);
 const COMPONENT = "apiserver";
+const FIELD_VALIDATIONS: ReadonlySet<string> = new Set(["Ignore", "Strict", "Warn"]);
+/** User agents of API servers. */
+const SELF = /^(?:kube|svc)-apiserver\//;
 
 /** The outermost request filter: measures every request and its response. */
 export function withRequestMetrics(metrics: RequestMetrics, clock: Clock): RequestFilter {
@@ -60,6 +76,7 @@ export function withRequestMetrics(metrics: RequestMetrics, clock: Clock): Reque
     const series = metrics.seriesOf(context);
     const isLasting = isLongRunning(context.info);
     if (!isLasting) metrics.inFlight.enter(context.request.method, start);
+    metrics.queued.roll(start);
     let response: HttpResponse;
     try {
       response = await next(context);
@@ -71,14 +88,22 @@ export function withRequestMetrics(metrics: RequestMetrics, clock: Clock): Reque
     }
     if (series === undefined) return response;
     const { status, body } = response;
+    const { bodyLength: received, headers } = context.request;
+    series.observeBody(received);
+    if (SELF.test(headers["user-agent"] ?? "")) series.countSelfRequest();
+    const validation = metrics.fieldValidationOf(context.info);
     if (!isStreamed(body)) {
-      series.observe(status, (clock.monotonic() - start) / 1000, bodyLength(body) ?? 0);
+      const seconds = (clock.monotonic() - start) / 1000;
+      series.observe(status, seconds, bodyLength(body) ?? 0);
+      validation.observe(seconds);
       return response;
     }
     series.longRunning?.inc();
     const ended = (bytes: number): void => {
       series.longRunning?.dec();
-      series.observe(status, (clock.monotonic() - start) / 1000, bytes);
+      const seconds = (clock.monotonic() - start) / 1000;
+      series.observe(status, seconds, bytes);
+      validation.observe(seconds);
     };
     return measureBody(response, body, ended, series.events);
   };
@@ -93,6 +118,8 @@ class RequestSeries {
   readonly #duration: Histogram;
   readonly #sli: Histogram | undefined;
   readonly #sizes: Histogram | undefined;
+  readonly #isDeletion: boolean;
+  #bodySizes: Histogram | undefined;
   readonly #codes = new Map<number, Counter>();
   readonly longRunning: Gauge | undefined;
   readonly events: WatchSeries | undefined;
@@ -104,6 +131,7 @@ class RequestSeries {
     this.#families = families;
     this.#dryRun = dryRun;
     this.#duration = families.duration.with(...target, dryRun);
+    this.#isDeletion = verb === "DELETE" || verb === "DELETECOLLECTION";
     const lasts = verb === "WATCH" || verb === "CONNECT";
     this.#sli = lasts ? undefined : families.sli.with(...target);
     this.#sizes = verb === "GET" || verb === "LIST" ? families.sizes.with(...target) : undefined;
@@ -120,6 +148,21 @@ class RequestSeries {
   /** Counts a request that the server terminated to protect itself. */
   countTermination(code: number): void {
     this.#families.terminations.with(...this.#target, String(code)).inc();
+  }
+
+  /** Undefined: no body was read. A deletion has an empty body then. */
+  observeBody(bytes: number | undefined): void {
+    if (bytes === undefined && !this.#isDeletion) return;
+    const verb = BODY_VERBS[this.#target[0] ?? ""];
+    if (verb === undefined) return;
+    const [, group = "", , plural = ""] = this.#target;
+    this.#bodySizes ??= this.#families.bodySizes.with(resourceName({ group, plural }), verb);
+    this.#bodySizes.observe(bytes ?? 0);
+  }
+
+  countSelfRequest(): void {
+    const [verb = "", , , resource = "", subresource = ""] = this.#target;
+    this.#families.selfRequests.with(verb, resource, subresource).inc();
   }
 
   observe(status: number, seconds: number, bytes: number): void {
@@ -146,6 +189,10 @@ interface RequestFamilies {
   readonly terminations: CounterFamily;
   readonly events: CounterFamily;
   readonly eventSizes: HistogramFamily;
+  readonly bodySizes: HistogramFamily;
+  readonly fieldValidation: HistogramFamily;
+  readonly selfRequests: CounterFamily;
+  readonly handshakeErrors: CounterFamily;
 }
 
 /** Series by group, version, resource, subresource, verb and scope: a lookup without building a key string. */
@@ -153,9 +200,13 @@ type SeriesTree = Map<string, Map<string, Map<string, Map<string, Map<string, Ma
 
 export class RequestMetrics {
   readonly inFlight: InFlightGauge;
+  /** Requests that wait for seats. */
+  readonly queued: InFlightGauge;
+  readonly filterDurations: HistogramFamily;
   readonly #registry: MetricRegistry;
   readonly #families: RequestFamilies;
   readonly #scheme: () => Scheme | undefined;
+  readonly #unvalidated: Histogram;
   readonly #tree: SeriesTree = new Map();
   #changes = 0;
 
@@ -165,12 +216,34 @@ export class RequestMetrics {
     // Before other collectors, which create the series of the served resources again.
     registry.onCollect(() => this.#removeRetired());
     this.#families = requestFamilies(registry);
-    this.inFlight = new InFlightGauge(registry);
+    this.filterDurations = filterDurations(registry);
+    this.inFlight = new InFlightGauge(registry, {
+      name: "apiserver_current_inflight_requests",
+      help:
+        "Maximal number of currently used inflight request limit of this apiserver per request kind in " +
+        "last second.",
+      stability: "STABLE",
+    });
+    this.queued = new InFlightGauge(registry, {
+      name: "apiserver_current_inqueue_requests",
+      help: "Maximal number of queued requests in this apiserver per request kind in last second.",
+      stability: "ALPHA",
+    });
     this.#scheme = scheme;
+    this.#unvalidated = this.#families.fieldValidation.with("");
   }
+
+  readonly onHandshakeFailure = (): void => this.#families.handshakeErrors.with().inc();
 
   readonly onTermination = (context: RequestContext, code: number): void =>
     this.seriesOf(context)?.countTermination(code);
+
+  /** The durations of requests with the same query parameter `fieldValidation`. */
+  fieldValidationOf({ query }: RequestInfo): Histogram {
+    const values = query.size === 0 ? [] : query.getAll("fieldValidation");
+    const [value = ""] = values.length === 1 ? values : [];
+    return FIELD_VALIDATIONS.has(value) ? this.#families.fieldValidation.with(value) : this.#unvalidated;
+  }
 
   /** Undefined for kinds that are not served. */
   seriesOf(context: RequestContext): RequestSeries | undefined {
@@ -274,7 +347,10 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
   const sli = registry.histogram(
     {
       name: "apiserver_request_sli_duration_seconds",
-      help: "Duration of requests in seconds, without long-running requests.",
+      help:
+        "Response latency distribution (not counting webhook duration and priority & fairness " +
+        "queue wait times) in seconds for each verb, group, version, resource, subresource, scope " +
+        "and component.",
       stability: alpha,
       labels: TARGET_LABELS,
     },
@@ -283,7 +359,10 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
   const slo = registry.histogram(
     {
       name: "apiserver_request_slo_duration_seconds",
-      help: "Same as apiserver_request_sli_duration_seconds.",
+      help:
+        "Response latency distribution (not counting webhook duration and priority & fairness " +
+        "queue wait times) in seconds for each verb, group, version, resource, subresource, scope " +
+        "and component.",
       stability: alpha,
       labels: TARGET_LABELS,
       deprecatedSince: "1.27.0",
@@ -296,14 +375,18 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
   return {
     total: registry.counter({
       name: "apiserver_request_total",
-      help: "Requests by verb, resource, scope, dry run and status code of the response.",
+      help:
+        "Counter of apiserver requests broken out for each verb, dry run value, group, version, " +
+        "resource, scope, component, and HTTP response code.",
       stability: stable,
       labels: [...TARGET_LABELS, "dry_run", "code"],
     }),
     duration: registry.histogram(
       {
         name: "apiserver_request_duration_seconds",
-        help: "Duration of requests in seconds, from the headers to the end of the response.",
+        help:
+          "Response latency distribution in seconds for each verb, dry run value, group, version, " +
+          "resource, subresource, scope and component.",
         stability: stable,
         labels: [...TARGET_LABELS, "dry_run"],
       },
@@ -313,7 +396,9 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
     sizes: registry.histogram(
       {
         name: "apiserver_response_sizes",
-        help: "Response sizes of get and list requests in bytes, before compression.",
+        help:
+          "Response size distribution in bytes for each group, version, verb, resource, " +
+          "subresource, scope and component.",
         stability: stable,
         labels: TARGET_LABELS,
       },
@@ -321,42 +406,89 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
     ),
     longRunning: registry.gauge({
       name: "apiserver_longrunning_requests",
-      help: "Active long-running requests.",
+      help:
+        "Gauge of all active long-running apiserver requests broken out by verb, group, version, " +
+        "resource, scope and component. Not all requests are tracked this way.",
       stability: stable,
       labels: TARGET_LABELS,
     }),
     deprecated: registry.gauge({
       name: "apiserver_requested_deprecated_apis",
-      help: "1 for each deprecated API that was requested since the server started.",
+      help:
+        "Gauge of deprecated APIs that have been requested, broken out by API group, version, " +
+        "resource, subresource, and removed_release.",
       stability: stable,
       labels: ["group", "version", "resource", "subresource", "removed_release"],
     }),
     aborts: registry.counter({
       name: "apiserver_request_aborts_total",
-      help: "Requests whose client disconnected before the response.",
+      help:
+        "Number of requests which apiserver aborted possibly due to a timeout, for each group, " +
+        "version, verb, resource, subresource and scope",
       stability: alpha,
       labels: TARGET_LABELS.slice(0, -1),
     }),
     terminations: registry.counter({
       name: "apiserver_request_terminations_total",
-      help: "Requests that the server terminated to protect itself, by status code of the response.",
+      help: "Number of requests which apiserver terminated in self-defense.",
       stability: alpha,
       labels: [...TARGET_LABELS, "code"],
     }),
     events: registry.counter({
       name: "apiserver_watch_events_total",
-      help: "Events sent to watch clients.",
+      help: "Number of events sent in watch clients",
       stability: alpha,
       labels: ["group", "version", "kind"],
     }),
     eventSizes: registry.histogram(
       {
         name: "apiserver_watch_events_sizes",
-        help: "Sizes of events sent to watch clients, in bytes.",
+        help: "Watch event size distribution in bytes",
         stability: alpha,
         labels: ["group", "version", "kind"],
       },
       EVENT_BYTES,
     ),
+    bodySizes: registry.histogram(
+      {
+        name: "apiserver_request_body_size_bytes",
+        help: "Apiserver request body size in bytes broken out by resource and verb.",
+        stability: alpha,
+        labels: ["resource", "verb"],
+      },
+      BODY_BYTES,
+    ),
+    fieldValidation: registry.histogram(
+      {
+        name: "field_validation_request_duration_seconds",
+        help: "Response latency distribution in seconds for each field validation value",
+        stability: alpha,
+        labels: ["field_validation"],
+      },
+      SLI_SECONDS,
+    ),
+    selfRequests: registry.counter({
+      name: "apiserver_selfrequest_total",
+      help: "Counter of apiserver self-requests broken out for each verb, API resource and subresource.",
+      stability: alpha,
+      labels: ["verb", "resource", "subresource"],
+    }),
+    handshakeErrors: registry.counter({
+      name: "apiserver_tls_handshake_errors_total",
+      help: "Number of requests dropped with 'TLS handshake error from' error",
+      stability: alpha,
+    }),
   };
+}
+
+function filterDurations(registry: MetricRegistry): HistogramFamily {
+  return registry.histogram(
+    {
+      name: "apiserver_request_filter_duration_seconds",
+      help: "Request filter latency distribution in seconds, for each filter type",
+      stability: "ALPHA",
+      labels: ["filter"],
+    },
+    FILTER_SECONDS,
+  );
 }

@@ -84,7 +84,9 @@ function pollCounts(
 ): Poller {
   const objects = registry.gauge({
     name: "apiserver_storage_objects",
-    help: "Number of stored objects by resource at the last count; -1 when counting failed.",
+    help:
+      "Number of stored objects at the time of last check split by kind. In case of a fetching " +
+      "error, the value will be -1.",
     stability: "STABLE",
     labels: ["resource"],
   });
@@ -113,7 +115,7 @@ async function countObjects(registry: Registry): Promise<number> {
 function pollSize({ registry, clock, log, store, sizePollMs }: StorageMetricsOptions): Poller {
   const size = registry.gauge({
     name: "apiserver_storage_size_bytes",
-    help: "Size of the store on disk in bytes.",
+    help: "Size of the storage database file physically allocated in bytes.",
     stability: "STABLE",
     labels: ["storage_cluster_id"],
   });
@@ -164,37 +166,49 @@ function registerCacheMetrics(registry: MetricRegistry, registries: Registries):
   const labels = ["resource"];
   const counter = (name: string, help: string, each = labels) =>
     registry.counter({ name, help, stability, labels: each });
-  const events = counter("apiserver_storage_events_received_total", "Changes that the store delivered.");
+  const events = counter("apiserver_storage_events_received_total", "Number of etcd events received split by kind.");
   const consistent = counter(
     "apiserver_watch_cache_consistent_read_total",
-    "Lists of the latest revision from watch caches.",
+    "Counter for consistent reads from cache.",
     ["fallback", "resource", "success"],
   );
-  const received = counter("apiserver_watch_cache_events_received_total", "Changes that watch caches received.");
+  const received = counter(
+    "apiserver_watch_cache_events_received_total",
+    "Counter of events received in watch cache broken by resource type.",
+  );
   const dispatched = counter(
     "apiserver_watch_cache_events_dispatched_total",
-    "Changes that watch caches dispatched to watchers.",
+    "Counter of events dispatched in watch cache broken by resource type.",
   );
-  const starts = counter("apiserver_watch_cache_initializations_total", "Initializations of watch caches.");
-  const initial = counter("apiserver_init_events_total", "Events with which watches began.");
+  const starts = counter(
+    "apiserver_watch_cache_initializations_total",
+    "Counter of watch cache initializations broken by resource type.",
+  );
+  const initial = counter(
+    "apiserver_init_events_total",
+    "Counter of init events processed in watch cache broken by resource type.",
+  );
   const overflowed = counter(
     "apiserver_terminated_watchers_total",
-    "Watches that ended because their client was slow.",
+    "Counter of watchers closed due to unresponsiveness broken by resource type.",
   );
   const shown = registry.gauge({
     name: "apiserver_watch_cache_resource_version",
-    help: "Resource version of the watch cache.",
+    help: "Current resource version of watch cache broken by resource type.",
     stability,
     labels,
   });
   const listLabels = ["resource_prefix", "index"];
   const list = (name: string, help: string, each = listLabels) =>
     registry.counter({ name: `apiserver_cache_list_${name}`, help, stability, labels: each });
-  const lists = list("total", "Lists served from watch caches.");
-  const fetched = list("fetched_objects_total", "Objects read from watch caches for lists.");
+  const lists = list("total", "Number of LIST requests served from watch cache");
+  const fetched = list(
+    "fetched_objects_total",
+    "Number of objects read from watch cache in the course of serving a LIST request",
+  );
   const returned = list(
     "returned_objects_total",
-    "Objects returned by lists from watch caches.",
+    "Number of objects returned for a LIST request from watch cache",
     listLabels.slice(0, 1),
   );
   registry.onCollect(() => {

@@ -25,8 +25,16 @@ export interface RequestContext {
   readonly audit?: RequestAudit | undefined;
   /** Headers of the response, whatever it is; filters add to them. A header that the handler sets takes precedence. */
   readonly responseHeaders?: Record<string, string> | undefined;
+  /** Undefined: the filters of the request are not measured. */
+  readonly filterTiming?: FilterTiming | undefined;
   /** Set for a watch that takes seats of its priority level until it is initialized. */
   readonly watch?: WatchLifecycle | undefined;
+}
+
+/** When the last filter that is measured ended, or the next one began. */
+export interface FilterTiming {
+  /** Monotonic; undefined before the first one. */
+  ms: number | undefined;
 }
 
 /** Receives the steps of a watch. Each may be called more than once, and `ended` without the others. */
@@ -80,6 +88,7 @@ export class DerivedContext implements RequestContext {
   readonly annotations: RequestContext["annotations"];
   readonly audit: RequestContext["audit"];
   readonly responseHeaders: RequestContext["responseHeaders"];
+  readonly filterTiming: RequestContext["filterTiming"];
   readonly watch: RequestContext["watch"];
   readonly #outer: RequestContext;
 
@@ -98,6 +107,7 @@ export class DerivedContext implements RequestContext {
     this.annotations = outer.annotations;
     this.audit = audit;
     this.responseHeaders = outer.responseHeaders;
+    this.filterTiming = outer.filterTiming;
     this.watch = watch;
     this.#outer = outer;
   }

@@ -30,6 +30,7 @@ export interface SecureServingParts {
   readonly readiness: Readiness;
   /** The CAs that the TLS handshake names, by which clients select a certificate. */
   readonly clientAuthorities: ClientAuthorities;
+  readonly onHandshakeFailure: () => void;
 }
 
 export interface SecureServing extends AsyncDisposable {
@@ -81,6 +82,7 @@ export async function startSecureServing(
     limits: serving.streamsPerConnection > 0 ? { streamsPerConnection: serving.streamsPerConnection } : {},
     http2: !serving.disableHttp2,
     sharePort: serving.sharePort,
+    onHandshakeFailure: parts.onHandshakeFailure,
   });
   const listener: Listener = await explainAddressInUse("--secure-port", starting);
   certificates.follow((next) => listener.reloadTls({ ...tls(), ...next }));

@@ -16,6 +16,8 @@ export interface ServerContext {
   readonly inFlight: RequestsInFlight;
   readonly turns: RequestTurns;
   readonly limits: ListenLimits;
+  /** Called when a TLS handshake fails. */
+  readonly onHandshakeFailure?: (() => void) | undefined;
   /** Requests may switch protocols over HTTP/1.1. */
   readonly upgrades: boolean;
 }
@@ -44,6 +46,7 @@ export class IncomingRequest implements HttpRequest {
   readonly rawHeaders: readonly string[];
   readonly peer: Peer;
   readonly upgradable: boolean;
+  bodyLength: number | undefined;
   readonly #source: Readable | undefined;
   #controller: AbortController | undefined;
   #aborted = false;

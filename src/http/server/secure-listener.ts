@@ -130,6 +130,7 @@ export class SecureListener extends BaseListener {
     });
     server.on("unknownProtocol", (socket: TLSSocket) => this.http1.emit("connection", socket));
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+      context.onHandshakeFailure?.();
       context.log.v(3)?.info("TLS handshake failed", { peer: socket.remoteAddress, error: error.message });
       const plain = error.code === "ERR_SSL_HTTP_REQUEST" ? this.#sockets.get(toKey(socket)) : undefined;
       if (plain === undefined) socket.destroy();

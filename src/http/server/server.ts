@@ -19,6 +19,8 @@ export interface ListenOptions extends BindOptions {
   /** Let handlers switch the protocol of HTTP/1.1 connections. */
   readonly upgrades?: boolean | undefined;
   readonly limits?: Partial<ListenLimits> | undefined;
+  /** Called when a TLS handshake fails. */
+  readonly onHandshakeFailure?: (() => void) | undefined;
 }
 
 /** The stream limit, and the timeouts except the first, are those of Kubernetes' API server. */
@@ -43,6 +45,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     inFlight: new RequestsInFlight(),
     turns: new RequestTurns(clock),
     upgrades: options.upgrades ?? false,
+    onHandshakeFailure: options.onHandshakeFailure,
   };
   const listener =
     options.tls === undefined

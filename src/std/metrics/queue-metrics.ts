@@ -20,23 +20,23 @@ const SECONDS = Array.from({ length: 9 }).reduce<number[]>((bounds) => [...bound
 export function createQueueMetrics(registry: MetricRegistry): (name: string) => QueueMetrics {
   const stability = "ALPHA" as const;
   const labels = ["name"];
-  const depth = registry.gauge({ name: "workqueue_depth", help: "Current depth of workqueue.", stability, labels });
+  const depth = registry.gauge({ name: "workqueue_depth", help: "Current depth of workqueue", stability, labels });
   const adds = registry.counter({
     name: "workqueue_adds_total",
-    help: "Total number of adds handled by workqueue.",
+    help: "Total number of adds handled by workqueue",
     stability,
     labels,
   });
   const retries = registry.counter({
     name: "workqueue_retries_total",
-    help: "Total number of retries handled by workqueue.",
+    help: "Total number of retries handled by workqueue",
     stability,
     labels,
   });
   const waited = registry.histogram(
     {
       name: "workqueue_queue_duration_seconds",
-      help: "How long in seconds a key stays in workqueue before it is worked on.",
+      help: "How long in seconds an item stays in workqueue before being requested.",
       stability,
       labels,
     },
@@ -45,7 +45,7 @@ export function createQueueMetrics(registry: MetricRegistry): (name: string) => 
   const worked = registry.histogram(
     {
       name: "workqueue_work_duration_seconds",
-      help: "How long in seconds the work on a key takes.",
+      help: "How long in seconds processing an item from workqueue takes.",
       stability,
       labels,
     },
@@ -53,13 +53,16 @@ export function createQueueMetrics(registry: MetricRegistry): (name: string) => 
   );
   const unfinished = registry.gauge({
     name: "workqueue_unfinished_work_seconds",
-    help: "Sum of the seconds that keys have been worked on so far, of work that has not ended.",
+    help:
+      "How many seconds of work has done that is in progress and hasn't been observed by " +
+      "work_duration. Large values indicate stuck threads. One can deduce the number of stuck " +
+      "threads by observing the rate at which this increases.",
     stability,
     labels,
   });
   const longest = registry.gauge({
     name: "workqueue_longest_running_processor_seconds",
-    help: "Seconds since the start of the longest work that has not ended.",
+    help: "How many seconds has the longest running processor for workqueue been running.",
     stability,
     labels,
   });

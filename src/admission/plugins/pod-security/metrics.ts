@@ -17,19 +17,21 @@ export function createPodSecurityMetrics(registry: MetricRegistry): PodSecurityM
   const stability = "ALPHA";
   const evaluations = registry.counter({
     name: "pod_security_evaluations_total",
-    help: "Policy evaluations of pods and pod templates, not counting exempt requests.",
+    help: "Number of policy evaluations that occurred, not counting ignored or exempt requests.",
     stability,
     labels: ["decision", "policy_level", "policy_version", "mode", ...REQUEST],
   });
   const exemptions = registry.counter({
     name: "pod_security_exemptions_total",
-    help: "Requests that were not evaluated because they are exempt.",
+    help: "Number of exempt requests, not counting ignored or out of scope requests.",
     stability,
     labels: REQUEST,
   });
   const errors = registry.counter({
     name: "pod_security_errors_total",
-    help: "Requests for which the policy could not be evaluated.",
+    help:
+      "Number of errors preventing normal evaluation. Non-fatal errors may result in the latest " +
+      "restricted profile being used for evaluation.",
     stability,
     labels: ["fatal", ...REQUEST],
   });

@@ -32,14 +32,14 @@ export class ConversionMetrics {
     const stability = "ALPHA" as const;
     this.#requests = registry.counter({
       name: "apiserver_conversion_webhook_request_total",
-      help: "Calls of conversion webhooks by result and failure type.",
+      help: "Counter for conversion webhook requests with success/failure and failure error type",
       stability,
       labels,
     });
     this.#seconds = registry.histogram(
       {
         name: "apiserver_conversion_webhook_duration_seconds",
-        help: "Duration of calls of conversion webhooks in seconds.",
+        help: "Conversion webhook request latency",
         stability,
         labels,
       },
@@ -48,7 +48,7 @@ export class ConversionMetrics {
     this.#ofDefinitions = registry.histogram(
       {
         name: "apiserver_crd_conversion_webhook_duration_seconds",
-        help: "Duration of calls of conversion webhooks in seconds, by definition and versions.",
+        help: "CRD webhook conversion duration in seconds",
         stability,
         labels: ["crd_name", "from_version", "succeeded", "to_version"],
       },
