@@ -40,8 +40,8 @@ t.test("findStaleFlow() reads lines of conntrack", async (t) => {
 
 t.test("deleteStaleFlows() rejects when the program does not work", async (t) => {
   const targets = new Map([[key, new Set<string>()]]);
-  await t.rejects(deleteStaleFlows("/nowhere/conntrack", targets), /Cannot run/);
-  await t.rejects(deleteStaleFlows("false", targets), /failed \(1\)/);
-  await deleteStaleFlows("true", targets);
-  await deleteStaleFlows("/nowhere/conntrack", new Map());
+  await t.rejects(deleteStaleFlows("/nowhere/conntrack", "IPv4", targets), /Cannot run/);
+  await t.rejects(deleteStaleFlows("false", "IPv4", targets), /failed \(1\)/);
+  t.equal(await deleteStaleFlows("true", "IPv4", targets), 0);
+  t.equal(await deleteStaleFlows("/nowhere/conntrack", "IPv6", targets), undefined, "no frontend of the family");
 });

@@ -5,6 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import type { IpFamily } from "../std/net/ip.ts";
 import { runProgram } from "../std/nftables/nft.ts";
 import type { ServiceFrontends } from "./frontends.ts";
 
@@ -56,20 +57,30 @@ export function findStaleFlow(line: string, targets: UdpTargets): Flow | undefin
   return { source, sourcePort, destination, destinationPort };
 }
 
-/** Flows that appear meanwhile follow the rules, which are changed already. */
-export async function deleteStaleFlows(program: string, targets: UdpTargets): Promise<void> {
-  for (const family of ["ipv4", "ipv6"]) {
-    const isOfFamily = [...targets.keys()].some((key) => key.includes(":") === (family === "ipv6"));
-    if (!isOfFamily) continue;
-    for (const flow of await listStaleFlows(program, family, targets)) {
-      const { source, sourcePort, destination, destinationPort } = flow;
-      const tuple = ["-s", source, "-d", destination, "--sport", sourcePort, "--dport", destinationPort];
+/**
+ * Resolves with the number of deleted flows; undefined if no frontend is of the family. Flows that appear meanwhile
+ * follow the rules, which are changed already.
+ */
+export async function deleteStaleFlows(
+  program: string,
+  ipFamily: IpFamily,
+  targets: UdpTargets,
+): Promise<number | undefined> {
+  const family = ipFamily === "IPv6" ? "ipv6" : "ipv4";
+  if (![...targets.keys()].some((key) => key.includes(":") === (family === "ipv6"))) return undefined;
+  let deleted = 0;
+  for (const flow of await listStaleFlows(program, family, targets)) {
+    const { source, sourcePort, destination, destinationPort } = flow;
+    const tuple = ["-s", source, "-d", destination, "--sport", sourcePort, "--dport", destinationPort];
+    try {
+      await runProgram(program, ["-D", "-f", family, "-p", "udp", ...tuple], "");
+      deleted++;
+    } catch (error) {
       // The flow may have ended meanwhile.
-      await runProgram(program, ["-D", "-f", family, "-p", "udp", ...tuple], "").catch((error: unknown) => {
-        if (!String(error).includes("0 flow entries")) throw error;
-      });
+      if (!String(error).includes("0 flow entries")) throw error;
     }
   }
+  return deleted;
 }
 
 async function listStaleFlows(program: string, family: string, targets: UdpTargets): Promise<readonly Flow[]> {

@@ -60,7 +60,9 @@ class Fixture {
       listeningPorts: async () => new Set(["tcp 22 *", "tcp 25 192.0.2.9"]),
       metrics: {
         ...createProxyMetrics(new MetricRegistry(), this.clock),
-        recordSync: (_seconds, _isFull, { internal, external }) => void this.withoutLocal.push([internal, external]),
+        recordFamilySync: (family, _seconds, _isFull, { internal, external }) => {
+          if (family === "IPv4") this.withoutLocal.push([internal, external]);
+        },
       },
       clock: this.clock,
       random: systemRandom,

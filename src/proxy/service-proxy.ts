@@ -118,7 +118,7 @@ class RunningProxy implements ServiceProxy {
   /** What the rules have, by family and service. */
   readonly #frontends = new Map<string, ServiceFrontends>();
   /** The sums of those in `#frontends`. */
-  readonly #withoutLocal = { internal: 0, external: 0 };
+  readonly #withoutLocal = { IPv4: { internal: 0, external: 0 }, IPv6: { internal: 0, external: 0 } };
   readonly #families: FamilyState[];
   readonly #running: Promise<void>;
   #node: NodeContext;
@@ -191,7 +191,6 @@ class RunningProxy implements ServiceProxy {
           onReady();
         } catch (error) {
           this.#healthy = false;
-          this.#options.metrics?.recordFailure();
           // What the kernel has is unknown: the next transaction replaces all of it.
           this.#rebuilds = true;
           log.error("Failed to update nftables; retrying", error);
@@ -229,11 +228,11 @@ class RunningProxy implements ServiceProxy {
       slices.subscribe({
         put: (slice, before) => {
           this.#setSlice(slice, before);
-          this.#options.metrics?.recordEndpointChange(triggerTime(slice));
+          this.#options.metrics?.recordEndpointChange(triggerTime(slice), familyOf(slice));
         },
         delete: (slice) => {
           this.#setSlice(undefined, slice);
-          this.#options.metrics?.recordEndpointChange(undefined);
+          this.#options.metrics?.recordEndpointChange(undefined, familyOf(slice));
         },
       }),
     );
@@ -322,22 +321,40 @@ class RunningProxy implements ServiceProxy {
 
   async #sync(): Promise<void> {
     const { clock, metrics } = this.#options;
-    const began = clock.monotonic();
     const rebuilds = this.#rebuilds;
     const keys = rebuilds ? new Set([...this.#services.keys(), ...this.#known()]) : this.#dirty;
     this.#rebuilds = false;
     this.#dirty = new Set();
     metrics?.recordSyncStart();
-    for (const state of this.#families) await this.#syncFamily(state, keys, rebuilds);
+    for (const state of this.#families) await this.#measureSync(state, keys, rebuilds);
     this.#checks.set(this.#healthChecks());
-    metrics?.recordSync((clock.monotonic() - began) / 1000, rebuilds, this.#withoutLocal);
+    metrics?.recordSync();
     const { conntrack, log } = this.#options;
     const targets = this.#changedTargets;
     this.#changedTargets = new Map();
     if (conntrack === undefined || targets.size === 0) return;
-    await deleteStaleFlows(conntrack, targets).catch((error: unknown) => {
-      log.warn("Cannot delete UDP flows to endpoints that are gone", { error: String(error) });
-    });
+    for (const family of FAMILIES) {
+      const began = clock.monotonic();
+      try {
+        const count = await deleteStaleFlows(conntrack, family, targets);
+        if (count !== undefined) metrics?.recordDeletedFlows(family, (clock.monotonic() - began) / 1000, count);
+      } catch (error) {
+        log.warn("Cannot delete UDP flows to endpoints that are gone", { error: String(error) });
+      }
+    }
+  }
+
+  async #measureSync(state: FamilyState, keys: Iterable<string>, rebuilds: boolean): Promise<void> {
+    const { clock, metrics } = this.#options;
+    const { family } = state;
+    const began = clock.monotonic();
+    try {
+      await this.#syncFamily(state, keys, rebuilds);
+    } catch (error) {
+      metrics?.recordFamilyFailure(family);
+      throw error;
+    }
+    metrics?.recordFamilySync(family, (clock.monotonic() - began) / 1000, rebuilds, this.#withoutLocal[family]);
   }
 
   /** The services with rules, which may be gone. */
@@ -361,7 +378,7 @@ class RunningProxy implements ServiceProxy {
       for (const [frontend, endpoints] of findChangedTargets(known, next))
         this.#changedTargets.set(frontend, endpoints);
       for (const policy of ["internal", "external"] as const) {
-        this.#withoutLocal[policy] += (next?.withoutLocal[policy] ?? 0) - (known?.withoutLocal[policy] ?? 0);
+        this.#withoutLocal[family][policy] += (next?.withoutLocal[policy] ?? 0) - (known?.withoutLocal[policy] ?? 0);
       }
       if (next !== undefined) this.#frontends.set(`${family} ${key}`, next);
       else this.#frontends.delete(`${family} ${key}`);
@@ -458,6 +475,11 @@ class RunningProxy implements ServiceProxy {
       if (isInstalled) await nft.apply(`list chain ${tablePrefix({ family, table })} services\n`);
     }
   }
+}
+
+/** Undefined for a slice of names. */
+function familyOf({ addressType }: EndpointSlice): IpFamily | undefined {
+  return FAMILIES.find((family) => family === addressType);
 }
 
 /** When the pod or service changed that the slice follows, in milliseconds since 1970; undefined when it is unknown. */

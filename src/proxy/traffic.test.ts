@@ -232,7 +232,7 @@ t.test("packets to services", { skip, timeout: 120_000 }, async (t) => {
       flows().flatMap((line) => findStaleFlow(line, targets) ?? []),
       [],
     );
-    await deleteStaleFlows(conntrack, new Map([["192.0.2.1 9", new Set<string>()]]));
+    await deleteStaleFlows(conntrack, "IPv4", new Map([["192.0.2.1 9", new Set<string>()]]));
   });
 
   await t.test("IPv6 services work as IPv4 services", async (t) => {

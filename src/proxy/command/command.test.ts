@@ -90,31 +90,40 @@ t.test("/metrics has the changes, the duration of transactions and their failure
   const clock = new FakeClock(5000);
   const metrics = createProxyMetrics(registry, clock);
   metrics.recordServiceChange();
-  metrics.recordEndpointChange(4000);
-  metrics.recordEndpointChange(5000);
-  metrics.recordEndpointChange(undefined);
+  metrics.recordEndpointChange(4000, "IPv4");
+  metrics.recordEndpointChange(5000, "IPv4");
+  metrics.recordEndpointChange(undefined, "IPv6");
   metrics.recordSyncStart();
-  metrics.recordFailure();
+  metrics.recordFamilyFailure("IPv6");
   metrics.recordSyncStart();
   // During the sync.
-  metrics.recordEndpointChange(5000);
+  metrics.recordEndpointChange(5000, "IPv4");
   await clock.advance(2500);
-  metrics.recordSync(0.02, true, { internal: 2, external: 1 });
+  metrics.recordFamilySync("IPv4", 0.02, true, { internal: 2, external: 1 });
+  metrics.recordSync();
+  metrics.recordDeletedFlows("IPv4", 0.01, 3);
   await using server = await servePages("--metrics", { host: "127.0.0.1", port: 0 }, metricsPages(registry));
   const { status, body } = await fetchPage(server.port, "/metrics");
   t.equal(status, 200);
-  t.match(body, "kubeproxy_sync_proxy_rules_duration_seconds_count 1\n");
-  t.match(body, "kubeproxy_sync_proxy_rules_last_timestamp_seconds 7.5\n");
-  t.match(body, "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds 5\n");
+  t.match(body, 'kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"} 1\n');
+  t.match(body, 'kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv4"} 7.5\n');
+  t.match(body, 'kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv4"} 5\n');
   t.match(body, "kubeproxy_sync_proxy_rules_service_changes_total 1\n");
   t.match(body, "kubeproxy_sync_proxy_rules_service_changes_pending 0\n");
   t.match(body, "kubeproxy_sync_proxy_rules_endpoint_changes_total 4\n");
   t.match(body, "kubeproxy_sync_proxy_rules_endpoint_changes_pending 1\n");
-  t.match(body, "kubeproxy_sync_full_proxy_rules_duration_seconds_count 1\n");
-  t.match(body, "kubeproxy_sync_partial_proxy_rules_duration_seconds_count 0\n");
-  t.match(body, 'kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy="internal"} 2\n');
-  t.match(body, 'kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy="external"} 1\n');
-  t.match(body, "kubeproxy_network_programming_duration_seconds_sum 2.5\n", "of changes after the start, written ones");
-  t.match(body, "kubeproxy_sync_proxy_rules_nftables_sync_failures_total 1\n");
+  t.match(body, 'kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"} 1\n');
+  t.match(body, 'kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="internal"} 2\n');
+  t.match(body, 'kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="external"} 1\n');
+  t.match(
+    body,
+    'kubeproxy_network_programming_duration_seconds_sum{ip_family="IPv4"} 2.5\n',
+    "of changes after the start, written ones",
+  );
+  t.match(body, 'kubeproxy_sync_proxy_rules_nftables_sync_failures_total{ip_family="IPv6"} 1\n');
+  t.match(body, 'kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total{ip_family="IPv4"} 0\n');
+  t.match(body, 'kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family="IPv4"} 3\n');
+  t.match(body, 'kubeproxy_conntrack_reconciler_sync_duration_seconds_count{ip_family="IPv4"} 1\n');
+  t.notMatch(body, /sync_partial_proxy_rules_duration_seconds_count/);
   t.same(await fetchPage(server.port, "/proxyMode"), { status: 200, body: "nftables" });
 });

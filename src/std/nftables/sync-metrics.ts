@@ -4,7 +4,7 @@ import type { MetricOptions, MetricRegistry } from "../metrics/metrics.ts";
 import type { Clock } from "../time/clock.ts";
 
 /** 1 ms to 16 s. */
-export const SYNC_SECONDS = exponentialBuckets(0.001, 2, 15);
+const SYNC_SECONDS = exponentialBuckets(0.001, 2, 15);
 
 export interface SyncMetrics {
   recordSync(seconds: number): void;
