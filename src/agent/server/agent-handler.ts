@@ -2,7 +2,6 @@
  * The agent's HTTP endpoints. As in kubelet, some are services, whose routes have methods, and others are plain
  * handlers of one path and any method; a path that neither has is answered before authentication.
  */
-import type { Pod } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
@@ -14,7 +13,6 @@ import { currentSpan } from "../../tracing/span.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
 import { LogChanges } from "../logs/log-changes.ts";
 import { RemovedLogs } from "../logs/removed-logs.ts";
-import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { Figures } from "../stats/figures.ts";
 import type { AgentAuthorization } from "./authorization.ts";
@@ -28,6 +26,7 @@ import { addDebugPages, type DebugPagesOptions } from "./pages/debug-pages.ts";
 import { addFigurePages } from "./pages/figure-pages.ts";
 import { runProgram, serveNodeLogQuery } from "./pages/node-log-query.ts";
 import { serveNodeLogs } from "./pages/node-logs.ts";
+import { servePods, serveRunningPods } from "./pages/pod-pages.ts";
 import { addStatusPages, type StatusPagesOptions } from "./pages/status-pages.ts";
 import { type AcceptConnection, serveSharedConnections } from "./shared-connections.ts";
 import { traceRequests } from "./trace-requests.ts";
@@ -87,7 +86,7 @@ const DEBUGGING_ROOTS = [
 export function createAgentHandler(options: AgentHandlerOptions): Handler {
   const endpoints = new Endpoints();
   addHealthPaths(endpoints, createHealthChecks(options.problems, options.figures?.observeHealth));
-  endpoints.service("/pods", "", JSON_TYPE, async () => jsonList(listPods(options.pods)));
+  endpoints.service("/pods", "", JSON_TYPE, async () => servePods(options.pods));
   if (options.figures !== undefined) addFigurePages(endpoints, options.figures);
   if (options.localVolumes !== undefined && options.authenticate !== undefined) {
     const patterns = ["ensure", "remove"].map((action) => `/{volume}/${action}`);
@@ -95,7 +94,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   }
   if (options.debugging) {
     const logChanges = new LogChanges(options.clock);
-    endpoints.service("/runningpods", "", JSON_TYPE, async () => jsonList(listRunningPods(options.pods)));
+    endpoints.service("/runningpods", "", JSON_TYPE, ({ signal }) => serveRunningPods(options.pods.runtime, signal));
     endpoints.redirect("/runningpods");
     const { pods, clock, splitLogs = false } = options;
     const removedLogs = options.removedLogs ?? new RemovedLogs(silentLogger);
@@ -218,27 +217,4 @@ async function checkAccess(
     if (error instanceof StatusError && error.status.code === 401) return textResponse(401, "Unauthorized");
     throw error;
   }
-}
-
-function jsonList(items: readonly unknown[]): HttpResponse {
-  return jsonResponse(200, { kind: "PodList", apiVersion: "v1", metadata: {}, items });
-}
-
-/** The pods of the sources with their current status: static pods get theirs from no source. */
-function listPods(pods: PodManager): readonly Pod[] {
-  return pods.pods.map(({ apiVersion: _, kind: _kind, ...pod }) => ({
-    ...pod,
-    status: pods.worker(podUid(pod))?.status ?? pod.status,
-  }));
-}
-
-/** Pods with running containers, as the runtime reports them. */
-function listRunningPods(pods: PodManager): readonly unknown[] {
-  return [...pods.workers].flatMap((worker) => {
-    const running = worker.observation.containers.filter((each) => each.state === "running");
-    if (running.length === 0) return [];
-    const { name, namespace, uid } = worker.pod.metadata ?? {};
-    const containers = running.map((each) => ({ name: each.name, image: each.image, resources: {} }));
-    return [{ metadata: { name, namespace, uid, creationTimestamp: null }, spec: { containers }, status: {} }];
-  });
 }

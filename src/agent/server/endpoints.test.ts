@@ -89,8 +89,7 @@ t.test(
       ["/logs/a%2Fb/c", "404: Page Not Found"],
       ["/logs/a%252fb/c%20d", "a%2fb c d"],
       ["/logs%2fa/b", undefined],
-      ["/logs/%ff/b", "404: Page Not Found"],
-      ["/logs/%2e%2e/b", "404: Page Not Found"],
+      ["/logs/%2e%2e/b", ".. b"],
     ] as const) {
       const response = await endpoints.find(path)?.(request(path), {});
       t.equal(response === undefined ? undefined : String(response.body), expected, path);
