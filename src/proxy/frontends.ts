@@ -216,7 +216,8 @@ function rangesOf(
   family: IpFamily,
 ): readonly string[] | undefined {
   const valid = ranges.map((text) => text.trim()).filter((text) => parseCidr(text)?.family === family);
-  if (ranges.length === 0 || valid.some((text) => parseCidr(text)?.prefixLength === 0)) return undefined;
+  // As in Kubernetes, ranges of the other family restrict nothing.
+  if (valid.length === 0 || valid.some((text) => parseCidr(text)?.prefixLength === 0)) return undefined;
   const isAllowed = (ip: string): boolean => valid.some((text) => isInside(ip, text));
   const outside = ofNode.some(isAllowed) ? own.filter((ip) => !isAllowed(ip)) : [];
   return [...valid, ...outside];

@@ -128,8 +128,7 @@ class RulesBuilder implements ServiceRules {
   #sourceChain(ranges: readonly string[]): string {
     const ip = this.#options.family === "IPv4" ? "ip" : "ip6";
     const name = `sources-${hash(ranges.join())}`;
-    // All ranges may be of the other IP family.
-    this.chains.set(name, ranges.length === 0 ? ["drop"] : [`${ip} saddr != { ${ranges.join(", ")} } drop`]);
+    this.chains.set(name, [`${ip} saddr != { ${ranges.join(", ")} } drop`]);
     return name;
   }
 }

@@ -272,7 +272,7 @@ t.test("sources outside of loadBalancerSourceRanges are dropped", async (t) => {
     /ip saddr != \{ 192\.0\.2\.0\/24, 203\.0\.113\.9 \} drop$/,
     "with the node's address",
   );
-  t.match(ruleOf(["2001:db8::/32"]), /^add rule sources-\w+ drop$/, "ranges of the other IP family");
+  t.equal(ruleOf(["2001:db8::/32"]), undefined, "ranges of the other IP family restrict nothing");
   t.ok(added.some((line) => /^add element restricted \{ 203\.0\.113\.9 \. tcp \. 80 : goto sources-/.test(line)));
   const all = { ...spec, loadBalancerSourceRanges: ["0.0.0.0/0"] };
   const open = updated(["web", frontends(proxyService("web", all, ["203.0.113.9"]), "10.1.0.1")]);
