@@ -55,5 +55,18 @@ export function parsePolicy(labels: Readonly<Record<string, string>> | undefined
       version: parsed ?? LATEST,
     };
   };
-  return { policy: { enforce: parseMode("enforce"), audit: parseMode("audit"), warn: parseMode("warn") }, errors };
+  const [enforce, audit, warn] = [parseMode("enforce"), parseMode("audit"), parseMode("warn")];
+  return { policy: { enforce, audit, warn: warnsAsEnforced(labels, enforce, warn) ?? warn }, errors };
+}
+
+/** Namespaces with a stricter level to enforce, and none to warn, warn of templates whose pods they will refuse. */
+function warnsAsEnforced(
+  labels: Readonly<Record<string, string>>,
+  enforce: LevelVersion,
+  warn: LevelVersion,
+): LevelVersion | undefined {
+  const prefix = "pod-security.kubernetes.io";
+  if (!isLevel(labels[`${prefix}/enforce`] ?? "") || labels[`${prefix}/warn`] !== undefined) return undefined;
+  if (!isStricter(enforce, warn)) return undefined;
+  return labels[`${prefix}/warn-version`] === undefined ? enforce : { ...enforce, version: warn.version };
 }

@@ -62,14 +62,20 @@ t.test("podSecurity() adds warnings and audit annotations", async (t) => {
 
 t.test("podSecurity() only warns about pod templates, since their pods are evaluated on creation", async (t) => {
   const deployment = { metadata: { name: "d", namespace: "default" }, spec: { template: pod() } } as Deployment;
-  const enforcing = await runPlugin(pluginIn({ enforce: "restricted" }), deploymentKind, deployment);
-  t.strictSame(enforcing.warnings, []);
-  const { warnings } = await runPlugin(
-    pluginIn({ enforce: "restricted", warn: "baseline" }),
-    deploymentKind,
-    deployment,
-  );
-  t.strictSame(warnings, [`would violate PodSecurity ${TEXT}`]);
+  const warned = [`would violate PodSecurity ${TEXT}`];
+  const old = warned.map((text) => text.replace("latest", "v1.2"));
+  const cases: readonly (readonly [labels: Record<string, string>, warnings: readonly string[]])[] = [
+    [{ enforce: "restricted", warn: "baseline" }, warned],
+    // Without a level to warn, that to enforce counts, with its version unless the labels have one to warn.
+    [{ enforce: "baseline" }, warned],
+    [{ enforce: "baseline", "enforce-version": "v1.2" }, old],
+    [{ enforce: "baseline", "warn-version": "v1.2" }, old],
+    [{ enforce: "baseline", warn: "privileged" }, []],
+    [{ enforce: "strict" }, []],
+  ];
+  for (const [labels, warnings] of cases) {
+    t.strictSame((await runPlugin(pluginIn(labels), deploymentKind, deployment)).warnings, warnings);
+  }
 });
 
 t.test("podSecurity() evaluates updates of relevant fields, and ephemeral containers", async (t) => {

@@ -45,7 +45,7 @@ t.test(
     const changed = { ...previous, metadata: { annotations: { [annotation]: "slow" } } };
     t.same(
       validatePersistentVolumeClaimUpdate(changed, previous).map(({ field }) => field),
-      [`metadata.annotations[${annotation}]`],
+      [`metadata.annotations.${annotation}`],
     );
   },
 );

@@ -152,7 +152,7 @@ export function validatePersistentVolumeClaimUpdate(
   const errors: FieldError[] = [];
   if (!movesClassFromAnnotation(next, previous)) {
     const [is, was] = [annotatedClass(next) ?? "", annotatedClass(previous) ?? ""];
-    const at = key("metadata.annotations", STORAGE_CLASS_ANNOTATION);
+    const at = child("metadata.annotations", STORAGE_CLASS_ANNOTATION);
     if (is !== was) errors.push(invalidField(at, is, "field is immutable"));
   }
   const masked = normalizeQuantities(maskMutableFields(next, previous));
