@@ -37,6 +37,7 @@ import { createCustomColumns, createSelectableFields } from "./columns.ts";
 import { validateEmbedded } from "./embedded-resources.ts";
 import { evaluateRules, hasRules, type RuleObserver } from "./rule-evaluation.ts";
 import { createCustomScale, validateCustomScale } from "./scale.ts";
+import { finalizerWarnings } from "./warnings.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
 export function createCustomKind(
@@ -201,7 +202,7 @@ function strategyOf({ subresources }: CustomResourceDefinitionVersion, rules: Ob
       return updateGeneration(kept, previous, !deepEqual(contentOf(kept), contentOf(previous)));
     },
     validateInSteps: (object, previous) => validateObject(rules, object, previous),
-    warnings: (object) => rules.warnings.get(object) ?? [],
+    warnings: (object, previous) => [...finalizerWarnings(object, previous), ...(rules.warnings.get(object) ?? [])],
     // Applies defaults that were added to the schema after the object was stored.
     afterDecode: (object) => applyStoredDefaults(rules.schema, object),
     allowUnconditionalUpdate: false,
