@@ -1,6 +1,7 @@
 /** The node's own checks of a pod that is assigned to it, in Kubernetes' order and with its texts. */
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import { isExtendedResource } from "../../../api/core/resources/names.ts";
 import { affinityMismatch } from "../../../scheduler/plugins/nodes/node-selector.ts";
 import { isTolerated } from "../../../scheduler/plugins/nodes/tolerations.ts";
 import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "../pod-fields.ts";
@@ -112,10 +113,6 @@ function findShortages({ pod, others, node }: AdmissionInput): readonly Admissio
 
 function sumRequests(pods: readonly Pod[], name: string): number {
   return pods.reduce((total, each) => total + getPodResource(each, "requests", name), 0);
-}
-
-function isExtendedResource(name: string): boolean {
-  return name.includes("/") && !name.split("/")[0]?.endsWith("kubernetes.io") && !name.startsWith("requests.");
 }
 
 function checkPredicates({ pod, others, node }: AdmissionInput): readonly AdmissionFailure[] {

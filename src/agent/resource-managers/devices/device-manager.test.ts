@@ -137,7 +137,9 @@ t.test("registrations with another version or an invalid name are refused", asyn
   await using plugin = await startFakeDevicePlugin({ directory: node.directory, resource: GPU, devices: [] });
   await t.rejects(plugin.register({ version: "v1alpha1" }), /requested API version "v1alpha1" is not supported/);
   await t.rejects(plugin.register({ resourceName: "gpu" }), /the ResourceName "gpu" is invalid/);
-  await t.rejects(plugin.register({ resourceName: "kubernetes.io/gpu" }), /is invalid/);
+  for (const resourceName of ["kubernetes.io/gpu", "mykubernetes.io/gpu", "a..b/gpu", "requests.a/gpu", "a/b/c"]) {
+    await t.rejects(plugin.register({ resourceName }), /is invalid/, resourceName);
+  }
   const bySocket = { type: "DevicePlugin", name: GPU, endpoint: "/x" };
   t.doesNotThrow(() => node.manager.validate({ ...bySocket, versions: ["v1alpha1", "v1beta1"] }));
   t.throws(() => node.manager.validate({ ...bySocket, versions: ["v1alpha1", "v1"] }), {

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
+import { isExtendedResource } from "../../../api/core/resources/names.ts";
 import { decodeProtobuf } from "../../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../../schema/protobuf/encode.ts";
 import type { Logger } from "../../../std/log/logger.ts";
@@ -116,7 +117,7 @@ export class DeviceManager implements HintProvider, PluginHandler, AsyncDisposab
       const supported = `[${versions.join(" ")}]`;
       throw new Error(`manager version, ${VERSION}, is not among plugin supported versions ${supported}`);
     }
-    if (!isExtendedResourceName(name)) {
+    if (!isExtendedResource(name)) {
       throw new Error(`invalid name of device plugin socket: the ResourceName "${name}" is invalid`);
     }
   }
@@ -243,7 +244,7 @@ export class DeviceManager implements HintProvider, PluginHandler, AsyncDisposab
 
   async #connect(name: string, socket: string): Promise<void> {
     const { clock, log, onChange } = this.#options;
-    if (!isExtendedResourceName(name)) throw new Error(`the ResourceName "${name}" is invalid`);
+    if (!isExtendedResource(name)) throw new Error(`the ResourceName "${name}" is invalid`);
     const resource = this.#resources.get(name) ?? new DeviceResource(clock.monotonic());
     if (!this.#resources.has(name) && this.#resources.size >= RESOURCES_MAX) {
       throw new Error(`there are ${RESOURCES_MAX} resources of device plugins already`);
@@ -446,17 +447,4 @@ export class DeviceManager implements HintProvider, PluginHandler, AsyncDisposab
 
 function listIds({ devices }: DeviceEntry): readonly string[] {
   return [...new Set([...devices.values()].flat())];
-}
-
-/** A domain that is not Kubernetes' own, and a name. */
-function isExtendedResourceName(name: string): boolean {
-  const [domain = "", label = "", ...more] = name.split("/");
-  const isQualified =
-    more.length === 0 &&
-    /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(domain) &&
-    domain.length <= 253 &&
-    /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(label) &&
-    label.length <= 63;
-  const isNative = domain === "kubernetes.io" || domain.endsWith(".kubernetes.io") || name.startsWith("requests.");
-  return isQualified && !isNative;
 }
