@@ -15,6 +15,8 @@ export interface ResourceSettings {
   readonly oomGroup?: boolean;
   /** Whether the kernel limits swap by cgroup v2. */
   readonly limitsSwap?: boolean;
+  /** Whether Burstable pods may use swap; false when absent. */
+  readonly limitedSwap?: boolean;
   /** Swap of the node that Burstable pods share by their requests of memory; 0: containers may use none. */
   readonly swapBytes?: number;
   /** Undefined: off, as on machines without cgroup v2. */
@@ -99,14 +101,23 @@ function protectMemory(
 /** Kubernetes' LimitedSwap: the container's share of the memory is its share of the swap. */
 function computeSwapLimit(
   pod: Pod,
-  { resources }: Container,
+  container: Container,
   { swapBytes = 0 }: ResourceSettings,
   memoryCapacityBytes: number,
 ): number {
+  if (swapBytes === 0 || !isSwappable(pod, container)) return 0;
+  return Math.trunc((parseUnits(container.resources?.requests?.memory) / memoryCapacityBytes) * swapBytes);
+}
+
+/** Whether the container gets swap on a node that limits it, whether or not the node has any. */
+export function mayUseSwap(pod: Pod, container: Container, { limitedSwap, limitsSwap }: ResourceSettings): boolean {
+  return limitedSwap === true && limitsSwap === true && isSwappable(pod, container);
+}
+
+function isSwappable(pod: Pod, { resources }: Container): boolean {
   const requested = parseUnits(resources?.requests?.memory);
   const isLimited = requested === 0 || requested === parseUnits(resources?.limits?.memory);
-  if (swapBytes === 0 || isLimited || isCritical(pod) || getPodQosClass(pod) !== "Burstable") return 0;
-  return Math.trunc((requested / memoryCapacityBytes) * swapBytes);
+  return !isLimited && !isCritical(pod) && getPodQosClass(pod) === "Burstable";
 }
 
 /** A size that the container does not request gets the limit 0. */

@@ -67,6 +67,49 @@ t.test("resizePod() restarts containers whose resizePolicy requires it", async (
   t.notOk(harness.fake.calls.some(({ method }) => method === "updateContainerResources"));
 });
 
+t.test("resizePod() restarts a container at once that waits after a crash", async (t) => {
+  await using harness = await podHarness();
+  harness.fake.programs.set("c", { exitAfterMs: 100, exitCode: 1 });
+  harness.manager.put(podWith(less));
+  await harness.run(36);
+  const starts = () => harness.fake.calls.filter(({ method }) => method === "startContainer").length;
+  const before = starts();
+  await harness.run(3);
+  t.equal(starts(), before, "the container waits");
+  harness.manager.put(podWith(more));
+  await harness.run(3);
+  t.ok(starts() > before);
+});
+
+t.test("resizePod() does not change the memory of containers that may use swap, but restarts them", async (t) => {
+  const swap = { limitedSwap: true, limitsSwap: true };
+  const restart = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
+  const rows: readonly (readonly [
+    settings: object,
+    policies: readonly Policy[],
+    to: ResourceRequirements,
+    ok: boolean,
+  ])[] = [
+    [swap, [], more, false],
+    [swap, restart, more, true],
+    [swap, [], { ...less, limits: { memory: "96Mi" } }, true],
+    [{ ...swap, limitsSwap: false }, [], more, true],
+    [{ ...swap, limitedSwap: false }, [], more, true],
+  ];
+  for (const [settings, policies, to, ok] of rows) {
+    await using harness = await podHarness();
+    Object.assign(harness.services.settings.cpu, settings);
+    harness.manager.put(podWith(less, policies));
+    await harness.run(2);
+    harness.manager.put(podWith(to, policies));
+    await harness.run(3);
+    const pending = harness.status("p")?.conditions?.find(({ type }) => type === "PodResizePending");
+    const message = ok ? undefined : "In-place resize of containers with swap is not supported.";
+    t.equal(pending?.message, message, JSON.stringify([settings, policies, to]));
+    t.equal(pending?.reason, ok ? undefined : "Infeasible");
+  }
+});
+
 const inPlace: readonly Policy[] = [];
 const restart: readonly Policy[] = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
 const settings = { cpuCfsQuota: true, cpuCfsQuotaPeriodMs: 100, podMaxPids: 0 };

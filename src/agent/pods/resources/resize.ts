@@ -5,8 +5,9 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
 import type { PodContext } from "../pod-context.ts";
 import { allContainers, isStatic } from "../pod-fields.ts";
-import { latestRun } from "../worker/plan.ts";
-import { makeContainerResources } from "./container-resources.ts";
+import { backoffKey, latestRun } from "../worker/plan.ts";
+import { makeContainerResources, mayUseSwap } from "./container-resources.ts";
+import { parseNanos } from "./quantities.ts";
 
 /** Allocates the resources of the newest version, if the node has them, and applies them to running containers. */
 export async function resizePod(pod: PodContext): Promise<void> {
@@ -16,10 +17,16 @@ export async function resizePod(pod: PodContext): Promise<void> {
   if (!resources.needsResize(pod.desired)) {
     resources.pending = undefined;
   } else {
-    resources.pending = isStatic(pod.desired)
-      ? { reason: "Infeasible", message: "In-place resize of static-pods is not supported" }
-      : await pod.services.admission.resize(pod.desired);
-    if (resources.pending === undefined) resources.allocate(pod.desired);
+    const infeasible = findInfeasibility(pod);
+    resources.pending =
+      infeasible === undefined
+        ? await pod.services.admission.resize(pod.desired)
+        : { reason: "Infeasible", message: infeasible };
+    if (resources.pending === undefined) {
+      // A container that waits for its restart may run with the new resources.
+      for (const spec of resources.listPending(pod.desired)) pod.memory.backoff.reset(backoffKey(spec));
+      resources.allocate(pod.desired);
+    }
   }
   const due = findContainerResizes(pod);
   if (due.length > 0 || resources.isPodLimitOutdated) await tryActuate(pod, due);
@@ -27,6 +34,25 @@ export async function resizePod(pod: PodContext): Promise<void> {
   const isChanged = resources.problem !== problem || !deepEqual(resources.pending, pending);
   // The observation publishes the status.
   if (due.length > 0 || isChanged) await pod.refresh();
+}
+
+/** Why no node resizes the pod in place; undefined when one may. */
+function findInfeasibility({ pod, desired, memory, services }: PodContext): string | undefined {
+  if (isStatic(desired)) return "In-place resize of static-pods is not supported";
+  const before = new Map(allContainers(pod).map(({ spec }) => [spec.name, spec]));
+  const isRefused = memory.resources.listPending(desired).some((spec) => {
+    const allocated = before.get(spec.name);
+    if (allocated === undefined || isSameRequest(spec, allocated, "memory")) return false;
+    const restarts = (allocated.resizePolicy ?? []).find(({ resourceName }) => resourceName === "memory");
+    if (restarts?.restartPolicy === "RestartContainer") return false;
+    const { cpu: settings } = services.settings;
+    return mayUseSwap(desired, spec, settings) || mayUseSwap(pod, allocated, settings);
+  });
+  return isRefused ? "In-place resize of containers with swap is not supported." : undefined;
+}
+
+function isSameRequest(a: Container, b: Container, name: string): boolean {
+  return parseNanos(a.resources?.requests?.[name]) === parseNanos(b.resources?.requests?.[name]);
 }
 
 async function tryActuate(pod: PodContext, due: readonly ContainerResize[]): Promise<void> {

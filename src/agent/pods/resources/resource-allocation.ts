@@ -60,6 +60,11 @@ export class ResourceAllocation {
     this.#cached = undefined;
   }
 
+  /** The containers of the version whose resources differ from the allocated ones. */
+  listPending(pod: Pod): readonly Container[] {
+    return allContainers(pod).flatMap(({ spec }) => (this.#isPending(spec) ? [spec] : []));
+  }
+
   /** Whether the version's resources differ from the allocated ones. */
   needsResize(pod: Pod): boolean {
     return allContainers(pod).some(({ spec }) => this.#isPending(spec));

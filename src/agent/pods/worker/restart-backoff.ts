@@ -82,6 +82,12 @@ export class RestartBackoff {
     this.#entries.set(key, { delayMs: Math.min(delayMs, this.#delays.maxMs), updatedAt });
   }
 
+  /** The next restart is immediate. */
+  reset(key: string): void {
+    this.#entries.delete(key);
+    this.#waits.delete(key);
+  }
+
   /** Records a restart, now, of the run that ended at `finishedAt`. */
   recordRestart(key: string, finishedAt: number): void {
     const entry = this.#entries.get(key);
