@@ -171,7 +171,7 @@ t.test("an aggregation rule needs all permissions, and labels for aggregation by
   const aggregated = { metadata: { name: "x" }, aggregationRule: selectAll };
   t.match(await server.send(`POST ${RBAC}/clusterroles`, { body: aggregated, user: "eve" }), {
     status: 403,
-    json: { message: /must have cluster-admin privileges to use an aggregationRule/ },
+    json: { message: /must have cluster-admin privileges to use the aggregationRule/ },
   });
   const merge = { "content-type": "application/merge-patch+json" };
   const line = `PATCH ${RBAC}/clusterroles/of-eve`;

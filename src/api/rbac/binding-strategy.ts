@@ -6,13 +6,14 @@ import {
   requiredField,
   validateEach,
 } from "../../schema/validation/field-error.ts";
+import { goStruct } from "../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns/columns.ts";
 import type { ApiObject, Column, Strategy } from "../kind.ts";
 import { dns1123Subdomain, pathSegment, validateName } from "../meta/validation/names.ts";
 import { svcGroup } from "../scheme.ts";
-import type { RoleRef, Subject } from "./policy-rule.ts";
+import { type RoleRef, roleRef as roleRefSchema, type Subject } from "./policy-rule.ts";
 
 interface Binding extends ApiObject {
   readonly subjects?: readonly Subject[] | undefined;
@@ -73,7 +74,9 @@ export function createBindingStrategy<T extends Binding>(roles: readonly string[
     allowCreateOnUpdate: true,
     // The role is immutable, because the permission to bind was checked against it.
     validateUpdate: (next, previous) =>
-      deepEqual(next.roleRef, previous.roleRef) ? [] : [invalidField("roleRef", next.roleRef, "cannot change roleRef")],
+      deepEqual(next.roleRef, previous.roleRef)
+        ? []
+        : [invalidField("roleRef", goStruct(roleRefSchema, next.roleRef), "cannot change roleRef")],
   };
 }
 

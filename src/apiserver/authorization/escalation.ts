@@ -10,14 +10,14 @@ import type { PolicyRule } from "../../api/rbac/policy-rule.ts";
 import { roleKind } from "../../api/rbac/role/kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
-import { forbidden } from "../../api/status.ts";
+import { forbidden, isNotFound, notFound, StatusError } from "../../api/status.ts";
 import {
   compactRules,
   countCombinations,
   findUncovered,
   findUncoveredInSteps,
 } from "../../auth/authz/rbac/rules-cover.ts";
-import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
+import { type Authorizer, MASTERS, type UserInfo, type UserRules } from "../../auth/user.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
@@ -60,28 +60,40 @@ function roleCheck(authorizer: Authorizer, resource: string): EscalationCheckFac
     const { rules = [], aggregationRule } = next as ClusterRole;
     const name = next.metadata?.name ?? "";
     await checkCovered(authorizer, scope, { resource, name }, rules);
-    const isAggregated =
-      aggregationRule !== undefined || (previous as ClusterRole | undefined)?.aggregationRule !== undefined;
+    const isAggregated = [aggregationRule, (previous as ClusterRole | undefined)?.aggregationRule].some(
+      (rule) => (rule?.clusterRoleSelectors ?? []).length > 0,
+    );
     if (isAggregated && findUncovered(rulesOfUser(authorizer, scope).rules, EVERYTHING).length > 0) {
       throw forbidden(
         { group: scope.group, resource, name },
-        "must have cluster-admin privileges to use an aggregationRule",
+        "must have cluster-admin privileges to use the aggregationRule",
       );
     }
   };
 }
 
+const REFERENCED: ReadonlySet<string> = new Set(["ClusterRole", "Role"]);
+
 function bindingCheck(authorizer: Authorizer, registries: Registries, resource: string): EscalationCheck {
   return async (scope, next, previous) => {
     if (isGarbageCollectorChange(next, previous)) return;
     const { roleRef } = next as RoleBinding;
+    if (!REFERENCED.has(roleRef.kind)) {
+      // For others the validation of the binding reports the kind.
+      if (scope.user.groups.includes(MASTERS)) return;
+      throw new StatusError(500, "", `unsupported role reference kind: ${goQuote(roleRef.kind)}`);
+    }
     const isLocal = roleRef.kind === "Role";
     const kind = isLocal ? roleKind : clusterRoleKind;
     if (await isAuthorized(authorizer, scope, "bind", kind.plural, roleRef.name)) return;
     const at = { ...scope, namespace: isLocal ? scope.namespace : "" };
-    const { object } = isLocal
-      ? await get(registries.of(roleKind), at, roleRef.name)
-      : await get(registries.of(clusterRoleKind), at, roleRef.name);
+    const role = isLocal
+      ? get(registries.of(roleKind), at, roleRef.name)
+      : get(registries.of(clusterRoleKind), at, roleRef.name);
+    const { object } = await role.catch((error: unknown) => {
+      // As in Kubernetes, the message names the resource of the request.
+      throw isNotFound(error) ? notFound({ group: scope.group, resource, name: roleRef.name }) : error;
+    });
     await checkCovered(authorizer, scope, { resource, name: next.metadata?.name ?? "" }, object.rules ?? []);
   };
 }

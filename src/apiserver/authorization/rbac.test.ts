@@ -163,6 +163,37 @@ t.test("createEscalationCheck() uses the name in the path, and checks changes of
   t.equal(await change("PATCH", "/edit", { metadata: { labels: { a: "b" } } }), 403);
 });
 
+t.test("bindings of roles that are missing or unknown are refused as in Kubernetes", async (t) => {
+  await using api = await server();
+  const group = "rbac.authorization.k8s.io";
+  const kinds = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
+  const rules = [{ apiGroups: [group], resources: kinds, verbs: ["create", "update", "get"] }];
+  await api.send(`POST ${RBAC}/clusterroles`, { body: { metadata: { name: "manager" }, rules } });
+  const subjects = [user("eve")];
+  const mine = { metadata: { name: "eve" }, subjects, roleRef: to("ClusterRole", "manager") };
+  await api.send(`POST ${RBAC}/clusterrolebindings`, { body: mine });
+  const bind = async (path: string, kind: string, name: string, sender: string) => {
+    const body = { metadata: { name: "b" }, subjects, roleRef: to(kind, name) };
+    return (await api.send(`POST ${path}`, { body, user: sender })).json;
+  };
+  const missing = await bind(`${SHOP}/rolebindings`, "Role", "none", "eve");
+  t.match(missing, { code: 404, message: `rolebindings.${group} "none" not found`, details: { kind: "rolebindings" } });
+  const alsoMissing = await bind(`${RBAC}/clusterrolebindings`, "ClusterRole", "none", "eve");
+  t.match(alsoMissing, { code: 404, message: `clusterrolebindings.${group} "none" not found` });
+  const unknown = await bind(`${SHOP}/rolebindings`, "Other", "none", "eve");
+  t.match(unknown, { code: 500, message: 'unsupported role reference kind: "Other"' });
+  t.notOk(unknown.reason);
+  t.match(await bind(`${SHOP}/rolebindings`, "Other", "none", "admin"), { code: 422, message: /roleRef.kind: Unsupp/ });
+  await bind(`${SHOP}/rolebindings`, "ClusterRole", "manager", "eve");
+  const body = { metadata: { name: "b" }, subjects, roleRef: to("ClusterRole", "view") };
+  const changed = (await api.send(`PUT ${SHOP}/rolebindings/b`, { body })).json;
+  const shown = `rbac.RoleRef{APIGroup:"${group}", Kind:"ClusterRole", Name:"view"}`;
+  t.match(changed, { code: 422, details: { causes: [{ message: `Invalid value: ${shown}: cannot change roleRef` }] } });
+  const aggregated = { metadata: { name: "a" }, aggregationRule: { clusterRoleSelectors: [] } };
+  const empty = (await api.send(`POST ${RBAC}/clusterroles`, { body: aggregated, user: "eve" })).json;
+  t.match(empty, { code: 422, message: /at least one clusterRoleSelector required/ });
+});
+
 t.test("an allowed sender impersonates users, groups and extra fields", async (t) => {
   await using api = await server();
   const who = async (headers: Readonly<Record<string, string>>, user = "admin") => {
