@@ -45,11 +45,6 @@ const unenforcedKinds: readonly UnenforcedKind[] = [
     explain: () => "this build has no coordinated leader election",
   },
   {
-    group: "storagemigration.svc.io",
-    kind: "StorageVersionMigration",
-    explain: explainGate("StorageVersionMigrator"),
-  },
-  {
     group: "storage.svc.io",
     kind: "VolumeAttributesClass",
     // With the gate, CSI drivers' resizers act on the classes of claims.

@@ -59,12 +59,24 @@ t.test("selectServedApis() lets specific entries take precedence over general on
   }
 });
 
+t.test("versions that Kubernetes has and does not serve are accepted", async (t) => {
+  const flowControl = "flowcontrol.apiserver";
+  for (const key of [
+    `${flowControl}.k8s.io/v1beta3`,
+    `${flowControl}.svc.io/v1beta3`,
+    "extensions/v1beta1/daemonsets",
+    "authentication.k8s.io/v1alpha1",
+    "apps/v1beta2",
+  ]) {
+    for (const value of ["true", "false"]) t.same(served({ [key]: value }), served({}), `${key}=${value}`);
+  }
+});
+
 t.test("selectServedApis() rejects unknown groups, versions and resources", async (t) => {
   const cases: readonly [string, string, RegExp][] = [
     ["bakery.io/v1", "true", /--runtime-config=bakery.io\/v1=true: there is no API group "bakery.io"/],
     ["apps/v7", "false", /group "apps" has no version v7/],
     ["certificates.k8s.io/v1beta1/pods", "true", /certificates.k8s.io\/v1beta1 has no resource pods/],
-    ["authentication.k8s.io/v1alpha1", "true", /this build does not have that version/],
     ["bakery.io", "true", /there is no API group "bakery.io"/],
     ["apps/v1/breads", "false", /apps\/v1 has no resource breads/],
   ];
@@ -154,14 +166,17 @@ t.test("embedded controllers ignore disabled APIs", async (t) => {
 });
 
 t.test("kinds without a stable version are served in the versions that are enabled", async (t) => {
-  const gate = { name: "ClusterTrustBundle", stage: "BETA", enabled: true } as const;
-  const observability = { ...defaultConfig.observability, features: [gate] };
+  const features = ["ClusterTrustBundle", "StorageVersionMigrator"].map((name) => {
+    return { name, stage: "ALPHA", enabled: true } as const;
+  });
+  const observability = { ...defaultConfig.observability, features };
   const apis = config({ "api/all": "true" });
   const without = selectServedApis(apis);
   t.notOk(without.kinds.some(({ kind }) => kind === "ClusterTrustBundle"));
   t.match(without.warnings, [
     /certificates\.k8s\.io\/v1beta1\/clustertrustbundles is not served: the feature gate/,
-    /v1alpha1/,
+    /certificates\.k8s\.io\/v1alpha1\/clustertrustbundles/,
+    /storagemigration\.k8s\.io\/v1alpha1\/storageversionmigrations is not served: the feature gate/,
   ]);
   await using server = await startTestServer({ apis, observability });
   const cases: readonly [path: string, version: string, other: string | undefined, body: object, cell: string][] = [

@@ -8,7 +8,7 @@ import { builtinKinds } from "../../api/builtin.ts";
 import type { Kind } from "../../api/kind.ts";
 import { previewKinds } from "../../api/preview-kinds.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
-import { isKubernetesApi, priorityOf } from "./local-api-services.ts";
+import { isKubernetesApi, isRetiredVersion, priorityOf } from "./local-api-services.ts";
 
 export interface ApisConfig {
   /** `api/beta` → `true`, `apps/v1` → `false`, … */
@@ -109,10 +109,12 @@ function parseEntry(key: string, on: boolean, all: readonly Kind[]): RuntimeConf
   const [group = "", version = "", resource] = isCore ? ["", ...parts.slice(parts[0] === "api" ? 1 : 0)] : parts;
   const entry: RuntimeConfigEntry = { text, group: svcGroup(group), version, resource, on };
   const error = (why: string) => new Error(`Cannot use --runtime-config=${text}: ${why}`);
+  const kinds = kindsOfVersion(entry, all);
+  // A configuration of an earlier release may name it.
+  if (kinds.length === 0 && isRetiredVersion(group, version)) return entry;
   if (!isKubernetesApi(group) && !all.some((kind) => kind.group === entry.group)) {
     throw error(`there is no API group ${JSON.stringify(group)}`);
   }
-  const kinds = kindsOfVersion(entry, all);
   if (kinds.length === 0) {
     if (version !== "" && !isKubernetesApi(group, version))
       throw error(`group ${JSON.stringify(group)} has no version ${version}`);

@@ -68,6 +68,28 @@ export function isKubernetesApi(group: string, version?: string): boolean {
   return priority !== undefined && (version === undefined || priority.versions[version] !== undefined);
 }
 
+/** Versions whose types Kubernetes 1.33 still has, although it serves none of their resources. */
+const RETIRED_VERSIONS: ReadonlySet<string> = new Set(
+  [
+    "admission.k8s.io: v1 v1beta1; apps: v1beta1 v1beta2; authentication.k8s.io: v1alpha1 v1beta1",
+    "authorization.k8s.io: v1beta1; autoscaling: v2beta1 v2beta2; batch: v1beta1; coordination.k8s.io: v1beta1",
+    "discovery.k8s.io: v1beta1; events.k8s.io: v1beta1; extensions: v1beta1",
+    "flowcontrol.apiserver.k8s.io: v1beta1 v1beta2 v1beta3; imagepolicy.k8s.io: v1alpha1",
+    "networking.k8s.io: v1alpha1; node.k8s.io: v1alpha1 v1beta1; policy: v1beta1",
+    "rbac.authorization.k8s.io: v1alpha1 v1beta1; scheduling.k8s.io: v1alpha1 v1beta1",
+  ]
+    .flatMap((line) => line.split("; "))
+    .flatMap((row) => {
+      const [group = "", versions = ""] = row.split(": ");
+      return versions.split(" ").map((version) => `${group}/${version}`);
+    }),
+);
+
+/** Whether Kubernetes 1.33 accepts the version in `--runtime-config` although it serves nothing of it. */
+export function isRetiredVersion(group: string, version: string): boolean {
+  return RETIRED_VERSIONS.has(`${kubernetesGroup(group)}/${version}`);
+}
+
 /** Throws when the store does not answer. */
 export async function registerLocalApiServices(
   registries: Registries,

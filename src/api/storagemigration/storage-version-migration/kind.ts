@@ -10,6 +10,7 @@ export const storageVersionMigrationKind: Kind<StorageVersionMigration> = {
   group: "storagemigration.svc.io",
   version: "v1alpha1",
   since: "1.30",
+  featureGate: "StorageVersionMigrator",
   kind: "StorageVersionMigration",
   listKind: "StorageVersionMigrationList",
   plural: "storageversionmigrations",
