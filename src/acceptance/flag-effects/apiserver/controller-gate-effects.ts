@@ -266,7 +266,9 @@ async function recordClusterIps(gates: Gates): Promise<ClusterIps> {
   return {
     codes,
     objects: json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name).sort(),
-    ranges: [...new Set(server.writes.map(({ key }) => key).filter((key) => key.startsWith("/registry/ranges/")))],
+    ranges: [
+      ...new Set(server.writes.map(({ key }) => key).filter((key) => key.startsWith("/registry/ranges/serviceips"))),
+    ],
     isManaged: await hasCondition(),
   };
 }
