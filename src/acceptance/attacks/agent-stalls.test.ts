@@ -39,7 +39,7 @@ t.test("no pod stops an agent with a small heap", async (t) => {
   await agent.start();
   const runs = (name: string): boolean => agent.statusOf(name).phase === "Running";
   agent.createPod("first");
-  await agent.until("the first pod", () => runs("first"));
+  await until("the first pod", () => runs("first"), { timeoutMs: START_MS_MAX });
   const meter = connectMeter(agent.pid ?? 0, turns);
   t.teardown(() => meter.dispose());
   const rows: string[] = [];

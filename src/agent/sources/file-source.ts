@@ -4,7 +4,7 @@ import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type ManifestText, manifestBytesMax } from "./manifest.ts";
+import { type ManifestText, manifestBytesMax, manifestsBytesMax } from "./manifest.ts";
 
 export interface FileSourceOptions {
   /** A directory or a file; it may be created later. */
@@ -60,13 +60,16 @@ export async function readManifestFiles(path: string): Promise<readonly Manifest
     if (!(await stat(path)).isDirectory()) return [await readFileText(path)];
     const names = (await readdir(path)).filter((name) => !IGNORED_NAMES.test(name)).sort();
     const texts: ManifestText[] = [];
+    let left = manifestsBytesMax;
     for (const name of names) {
       const file = join(path, name);
       const stats = await stat(file).catch(() => undefined);
       // Ignores subdirectories; reports a dangling symbolic link.
       if (stats?.isDirectory() === true) continue;
-      if (stats !== undefined || (await lstat(file).catch(() => undefined)) !== undefined)
-        texts.push(await readFileText(file));
+      if (stats === undefined && (await lstat(file).catch(() => undefined)) === undefined) continue;
+      const text = await readFileText(file, left);
+      if (text.content instanceof Uint8Array) left -= text.content.length;
+      texts.push(text);
     }
     return texts;
   } catch (error) {
@@ -75,12 +78,18 @@ export async function readManifestFiles(path: string): Promise<readonly Manifest
   }
 }
 
-async function readFileText(file: string): Promise<ManifestText> {
+async function readFileText(file: string, left = manifestsBytesMax): Promise<ManifestText> {
   try {
     const stats = await stat(file);
     if (!stats.isFile()) return { name: file, content: { problem: "is not a regular file" } };
     if (stats.size > manifestBytesMax) {
       return { name: file, content: { problem: `larger than ${manifestBytesMax} bytes` } };
+    }
+    if (stats.size > left) {
+      return {
+        name: file,
+        content: { problem: `larger than ${manifestsBytesMax} bytes with the manifests before it` },
+      };
     }
     return { name: file, content: await readFile(file) };
   } catch (error) {

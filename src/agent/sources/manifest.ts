@@ -43,10 +43,18 @@ export interface Manifest {
   readonly secrets: readonly ManifestItem<Secret>[];
   /** Objects that cannot be decoded are omitted; objects with unknown fields are not. */
   readonly problems: readonly ManifestProblem[];
+  /** Values in the text, at most: what its objects take in memory follows from it. */
+  readonly values: number;
+  /** It has too many values beside those of the manifests before it. */
+  readonly isLeftOut: boolean;
 }
 
 /** More than any list of pods needs; a wrong path must not exhaust the memory. It has at most `valuesMax` values. */
 export const manifestBytesMax = 10 * 1024 * 1024;
+/** Of all manifests of a source together, which are in memory while they are compared with those before. */
+export const manifestsBytesMax = 32 * 1024 * 1024;
+/** Of all manifests of a source together; a pod has about a hundred. */
+export const manifestValuesMax = 500_000;
 /** A text of another kind can have a problem in each line. */
 const PROBLEMS_MAX = 100;
 
@@ -55,10 +63,13 @@ export function parseManifest(bytes: Uint8Array, source: string): Manifest {
   return runSteps(parseManifestInSteps(bytes, source));
 }
 
-/** The same, for texts of which each step may take many milliseconds. */
-export function* parseManifestInSteps(bytes: Uint8Array, source: string): Steps<Manifest> {
-  const draft: ManifestDraft = { pods: [], configMaps: [], secrets: [], problems: [] };
-  const documents = parseDocuments(bytes, source, draft);
+/**
+ * The same, for texts of which each step may take many milliseconds. `left` is how many values it may have beside those
+ * of other manifests.
+ */
+export function* parseManifestInSteps(bytes: Uint8Array, source: string, left = manifestValuesMax): Steps<Manifest> {
+  const draft: ManifestDraft = { pods: [], configMaps: [], secrets: [], problems: [], values: 0, isLeftOut: false };
+  const documents = parseDocuments(bytes, { source, left }, draft);
   yield;
   for (const document of documents) yield* readObject(document.value, { document, source, prefix: "" }, draft);
   return { ...draft, problems: limitProblems(draft.problems, source) };
@@ -76,6 +87,8 @@ interface ManifestDraft {
   readonly configMaps: ManifestItem<ConfigMap>[];
   readonly secrets: ManifestItem<Secret>[];
   readonly problems: ManifestProblem[];
+  values: number;
+  isLeftOut: boolean;
 }
 
 interface SourceLocation {
@@ -85,7 +98,12 @@ interface SourceLocation {
   readonly prefix: string;
 }
 
-function parseDocuments(bytes: Uint8Array, source: string, { problems }: ManifestDraft): readonly YamlDocument[] {
+function parseDocuments(
+  bytes: Uint8Array,
+  { source, left }: { readonly source: string; readonly left: number },
+  draft: ManifestDraft,
+): readonly YamlDocument[] {
+  const { problems } = draft;
   const fail = (message: string, line?: number): readonly YamlDocument[] => {
     problems.push({ source, line, field: "", message });
     return [];
@@ -98,8 +116,12 @@ function parseDocuments(bytes: Uint8Array, source: string, { problems }: Manifes
     return fail("not UTF-8 text");
   }
   // Of JSON, which is YAML too, the count is nearly twice as high.
-  if (countYamlValues(text, valuesMax) > valuesMax && !isShortJson(bytes)) {
-    return fail(new TooManyValuesError(valuesMax).message);
+  const count = countYamlValues(text, valuesMax);
+  if (count > valuesMax && !isShortJson(bytes)) return fail(new TooManyValuesError(valuesMax).message);
+  draft.values = Math.min(count, valuesMax);
+  if (draft.values > left) {
+    draft.isLeftOut = true;
+    return fail(`has too many values beside those of the manifests before it`);
   }
   try {
     const found = parseYaml(text).filter(({ value }) => value !== null && value !== undefined);

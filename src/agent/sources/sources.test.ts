@@ -98,18 +98,32 @@ t.test("startApiSource() does not let a pod of the API server pass as a static p
 });
 
 /** StaticPods with a record of its callbacks. */
-function createStaticPods() {
+function createStaticPods(valuesMax = 100_000) {
   const calls: string[] = [];
   const statics = new StaticPods({
     nodeName: "n1",
     clock: new FakeClock(),
     log: silentLogger,
+    valuesMax,
     onPut: (pod) => calls.push(`put ${pod.metadata?.name}`),
     onDelete: (pod) => calls.push(`delete ${pod.metadata?.name}`),
     onProblem: (problem) => calls.push(`problem ${problem}`),
   });
   return { statics, calls };
 }
+
+t.test("StaticPods leaves out manifests with too many values beside the others, until these are removed", async (t) => {
+  const { statics, calls } = createStaticPods(5_000);
+  const long = (name: string) => text(`${yaml(name)}x:\n${"- a\n".repeat(240)}`, `/m/${name}.yaml`);
+  const many = Array.from({ length: 12 }, (_, index) => long(`p${index}`));
+  const countLeftOut = () => statics.problems.filter((each) => each.includes("too many values beside")).length;
+  await statics.update("file", many);
+  t.equal(countLeftOut(), 2);
+  t.equal(calls.filter((call) => call.startsWith("put")).length, 10);
+  await statics.update("file", many.slice(3));
+  t.equal(countLeftOut(), 0);
+  t.equal(statics.pods.length, 9);
+});
 
 t.test("StaticPods sets the node's name, defaults and a stable uid", async (t) => {
   const { statics } = createStaticPods();
@@ -186,6 +200,16 @@ t.test("readManifestFiles() reads a directory or a file, and ignores editors' te
   t.same(await names(join(directory, "a.yaml")), ["/a.yaml"]);
   rmSync(directory, { recursive: true });
   t.same(await names(), []);
+});
+
+t.test("readManifestFiles() leaves out files that are too long beside the others", async (t) => {
+  const large = t.testdir({});
+  for (const name of ["a", "b", "c", "d"]) writeFileSync(join(large, name), Buffer.alloc(9 * 2 ** 20));
+  const problem = { problem: "larger than 33554432 bytes with the manifests before it" };
+  t.match(
+    (await readManifestFiles(large)).map(({ content }) => content),
+    [Uint8Array, Uint8Array, Uint8Array, problem],
+  );
 });
 
 t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and sets their status", async (t) => {

@@ -1,5 +1,6 @@
 /** The pods, ConfigMaps and Secrets of all manifests, and the errors in them. */
 
+import { hash } from "node:crypto";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Secret } from "../../api/core/secret/schema.ts";
@@ -17,6 +18,7 @@ import {
   type ManifestItem,
   type ManifestProblem,
   type ManifestText,
+  manifestValuesMax,
   parseManifestInSteps,
 } from "./manifest.ts";
 import { decodeConfigMap, decodeSecret, makeStaticPod } from "./static-pod.ts";
@@ -29,6 +31,8 @@ export interface StaticPodsOptions {
   readonly log: Logger;
   readonly onPut: (pod: Pod) => void;
   readonly onDelete: (pod: Pod) => void;
+  /** In all manifests of a source together; `manifestValuesMax` when absent. */
+  readonly valuesMax?: number;
   /** Called once per problem, not again while the problem persists. */
   readonly onProblem: (text: string) => void;
   /** Called with all ConfigMaps and Secrets of the manifests. */
@@ -45,17 +49,29 @@ interface ParsedManifest extends StaticObjects {
   readonly pods: readonly Pod[];
   readonly objects: ReadonlyMap<string, Bytes>;
   readonly problems: readonly ManifestProblem[];
-  /** The text; undefined if it could not be read. */
-  readonly content: Uint8Array | undefined;
+  /** Of the text; undefined if it could not be read. */
+  readonly digest: string | undefined;
+  readonly values: number;
 }
 
 type SourceKind = "file" | "http";
 
-const empty: Pick<ParsedManifest, "pods" | "objects" | keyof StaticObjects> = {
+interface ManifestRead {
+  readonly kind: SourceKind;
+  readonly text: ManifestText;
+  /** The last reading. */
+  readonly before: ParsedManifest | undefined;
+  readonly seen: string;
+  /** How many values it may have. */
+  readonly left: number;
+}
+
+const empty: Omit<ParsedManifest, "problems" | "digest"> = {
   pods: [],
   objects: new Map(),
   configMaps: [],
   secrets: [],
+  values: 0,
 };
 
 export class StaticPods {
@@ -102,31 +118,34 @@ export class StaticPods {
     const before = this.#manifests.get(kind) ?? new Map<string, ParsedManifest>();
     const seen = formatTime(this.#options.clock.now());
     const manifests = new Map<string, ParsedManifest>();
-    for (const text of texts) manifests.set(text.name, yield* this.#read(kind, text, before.get(text.name), seen));
+    let left = this.#options.valuesMax ?? manifestValuesMax;
+    for (const text of texts) {
+      const manifest = yield* this.#read({ kind, text, before: before.get(text.name), seen, left });
+      left -= manifest.values;
+      manifests.set(text.name, manifest);
+    }
     this.#manifests.set(kind, manifests);
     // A URL that does not respond may have pods that run here already.
     if (kind === "file" || texts.every(({ content }) => content instanceof Uint8Array)) this.#readKinds.add(kind);
     this.#publish();
   }
 
-  *#read(
-    kind: SourceKind,
-    { name, content }: ManifestText,
-    before: ParsedManifest | undefined,
-    seen: string,
-  ): Steps<ParsedManifest> {
+  *#read({ kind, text: { name, content }, before, seen, left }: ManifestRead): Steps<ParsedManifest> {
     const { nodeName } = this.#options;
     if (!(content instanceof Uint8Array)) {
       const problem = { source: name, line: undefined, field: "", message: content.problem };
-      return { ...empty, ...before, content: undefined, problems: [problem] };
+      return { ...empty, ...before, digest: undefined, problems: [problem] };
     }
-    if (before?.content !== undefined && Buffer.compare(before.content, content) === 0) return before;
+    const found = hash("sha256", content);
+    if (before?.digest === found) return before;
     // A URL without content has no pods any more, as in Kubernetes.
     if (kind === "http" && content.length === 0) {
       const problem = { source: name, line: undefined, field: "", message: "zero-length data received" };
-      return { ...empty, content, problems: [problem] };
+      return { ...empty, digest: found, problems: [problem] };
     }
-    const manifest = yield* parseManifestInSteps(content, name);
+    const manifest = yield* parseManifestInSteps(content, name, left);
+    // It may fit the next time.
+    const digest = manifest.isLeftOut ? undefined : found;
     const invalid: ManifestProblem[] = [];
     const pods: Pod[] = [];
     for (const item of manifest.pods) {
@@ -145,8 +164,8 @@ export class StaticPods {
     };
     const isBroken = pods.length === 0 && objects.size === 0 && problems.length > 0;
     return isBroken && before !== undefined
-      ? { ...before, content, problems }
-      : { pods, objects, ...listed, problems, content };
+      ? { ...before, digest, problems }
+      : { pods, objects, ...listed, problems, digest, values: manifest.isLeftOut ? 0 : manifest.values };
   }
 
   /** The pod of the last reading, if only the time of reading differs. */
