@@ -88,8 +88,10 @@ export class ClusterZone {
       const serviceName = this.#serviceName(entry);
       if (entry.service?.clusterIps !== undefined) names.push(serviceName);
       else {
-        for (const [endpoint] of endpointsOf(entry)) {
-          if (endpoint.addresses.includes(address)) names.push(`${endpointName(endpoint)}.${serviceName}`);
+        for (const slice of entry.slices.values()) {
+          for (const endpoint of indexOf(slice).byAddress.get(address) ?? []) {
+            names.push(`${endpointName(endpoint)}.${serviceName}`);
+          }
         }
       }
     }
@@ -135,7 +137,7 @@ export class ClusterZone {
   /** The name of the service itself. */
   #resolveWhole(owner: Owner, entry: ServiceEntry, service: ServiceRecord): ZoneAnswer {
     if (owner.type === recordType.srv) return this.#resolvePorts(owner, entry, service, () => true);
-    const addresses = service.clusterIps ?? endpointsOf(entry).flatMap(([{ addresses: each }]) => each);
+    const addresses = service.clusterIps ?? firstAddresses(entry, owner.type);
     // Without ready endpoints a headless service has no name.
     return addresses.length === 0 ? notFound : found(owner, addressesOf(owner.name, addresses));
   }
@@ -181,6 +183,7 @@ export class ClusterZone {
     const seen = new Set<string>();
     for (const slice of entry.slices.values()) {
       const ports = slice.ports.filter(matches);
+      if (ports.length === 0) continue;
       for (const endpoint of slice.endpoints) {
         // Thousands of endpoints with thousands of ports each have more records than memory can hold.
         if (srv.length >= RESPONSE_RECORDS_MAX) break;
@@ -234,8 +237,47 @@ function addressesOf(name: string, addresses: readonly string[]): readonly Resou
   return addresses.map((data) => ({ name, type: data.includes(":") ? "AAAA" : "A", ttl: TTL, data }));
 }
 
-function endpointsOf({ slices }: ServiceEntry): readonly (readonly [EndpointRecord, SliceRecord])[] {
-  return [...slices.values()].flatMap((slice) => slice.endpoints.map((endpoint) => [endpoint, slice] as const));
+/**
+ * As many of the type as a response can have, for a service may have a hundred thousand endpoints. Of the other family
+ * one in each slice: the name exists.
+ */
+function firstAddresses({ slices }: ServiceEntry, type: number): readonly string[] {
+  const other = { [recordType.a]: "IPv6", [recordType.aaaa]: "IPv4" }[type];
+  const addresses: string[] = [];
+  for (const { family, endpoints } of slices.values()) {
+    for (const endpoint of family === other ? endpoints.slice(0, 1) : endpoints) {
+      if (addresses.length >= RESPONSE_RECORDS_MAX) return addresses;
+      addresses.push(...endpoint.addresses);
+    }
+  }
+  return addresses;
+}
+
+interface SliceIndex {
+  /** By the first label of their names. */
+  readonly byLabel: ReadonlyMap<string, readonly EndpointRecord[]>;
+  readonly byAddress: ReadonlyMap<string, readonly EndpointRecord[]>;
+}
+
+/** Of slices that were needed for the name or address of an endpoint. */
+const indices = new WeakMap<SliceRecord, SliceIndex>();
+
+function indexOf(slice: SliceRecord): SliceIndex {
+  const known = indices.get(slice);
+  if (known !== undefined) return known;
+  const index = {
+    byLabel: Map.groupBy(slice.endpoints, endpointName),
+    byAddress: new Map<string, EndpointRecord[]>(),
+  };
+  for (const endpoint of slice.endpoints) {
+    for (const address of new Set(endpoint.addresses)) {
+      const others = index.byAddress.get(address);
+      if (others === undefined) index.byAddress.set(address, [endpoint]);
+      else others.push(endpoint);
+    }
+  }
+  indices.set(slice, index);
+  return index;
 }
 
 /** The first label of an endpoint: its host name, or its address with dashes. */
@@ -244,9 +286,9 @@ function endpointName({ hostname, addresses }: EndpointRecord): string {
 }
 
 function resolveEndpoint(owner: Owner, entry: ServiceEntry, label: string): ZoneAnswer {
-  const addresses = endpointsOf(entry)
-    .filter(([endpoint]) => endpointName(endpoint) === label)
-    .flatMap(([endpoint]) => endpoint.addresses);
+  const addresses = [...entry.slices.values()].flatMap((slice) =>
+    (indexOf(slice).byLabel.get(label) ?? []).flatMap((endpoint) => endpoint.addresses),
+  );
   return addresses.length === 0 ? notFound : found(owner, addressesOf(owner.name, addresses));
 }
 

@@ -1,6 +1,8 @@
 /** Receives queries over TCP: RFC 7766, several on one connection. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { TimeSlice } from "../../std/async/time-slice.ts";
+import { ByteChunks } from "../../std/collections/byte-chunks.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { frame } from "../forward/exchange.ts";
 import type { HandleMessage } from "./request-handler.ts";
@@ -16,6 +18,8 @@ export interface TcpListenerOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** Before each message. */
+const LENGTH_BYTES = 2;
 const CONNECTIONS_MAX = 256;
 const CLIENT_CONNECTIONS_MAX = 32;
 /** Queries of one connection that wait; the connection is not read meanwhile. */
@@ -75,26 +79,34 @@ export class TcpListener implements AsyncDisposable {
 }
 
 function serveConnection(socket: Socket, client: string, { handle, clock, onError }: TcpListenerOptions): void {
-  /** Bounded by the largest message and one chunk of the socket. */
-  let received: Buffer = Buffer.alloc(0);
+  const received = new MessageReader();
   let pending = 0;
+  let isAnswering = false;
   let hasEnded = false;
   let idle = clock.timer(IDLE_MS, () => socket.destroy());
   const restartIdle = (): void => {
     idle.cancel();
     idle = clock.timer(IDLE_MS, () => socket.destroy());
   };
-  const readMessages = (): void => {
-    while (!socket.destroyed && pending < PENDING_MAX && socket.writableLength < WRITE_BYTES_MAX) {
-      if (received.length < 2) break;
-      const end = 2 + received.readUInt16BE(0);
-      if (received.length < end) break;
-      const message = received.subarray(2, end);
-      received = received.subarray(end);
+  const isFull = (): boolean => pending >= PENDING_MAX || socket.writableLength >= WRITE_BYTES_MAX;
+  const answerMessages = async (): Promise<void> => {
+    const slice = new TimeSlice();
+    while (!socket.destroyed && !isFull()) {
+      const message = received.take();
+      if (message === undefined) return;
       answer(message);
+      if (!slice.isOver) continue;
+      // A chunk may have thousands of queries.
+      socket.pause();
+      await slice.end();
     }
-    const isFull = pending >= PENDING_MAX || socket.writableLength >= WRITE_BYTES_MAX;
-    if (isFull) socket.pause();
+  };
+  const readMessages = async (): Promise<void> => {
+    if (isAnswering) return;
+    isAnswering = true;
+    await answerMessages();
+    isAnswering = false;
+    if (isFull()) socket.pause();
     else if (!hasEnded) socket.resume();
     else if (pending === 0) socket.end();
   };
@@ -110,7 +122,7 @@ function serveConnection(socket: Socket, client: string, { handle, clock, onErro
       .catch(onError)
       .finally(() => {
         pending--;
-        readMessages();
+        void readMessages();
       });
   };
   const write = (response: Buffer | undefined): void => {
@@ -120,15 +132,41 @@ function serveConnection(socket: Socket, client: string, { handle, clock, onErro
     else socket.write(frame(response), restartIdle);
   };
   socket.on("data", (chunk: Buffer) => {
-    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
-    readMessages();
+    received.add(chunk);
+    void readMessages();
   });
-  socket.on("drain", readMessages);
+  socket.on("drain", () => void readMessages());
   socket.on("end", () => {
     hasEnded = true;
-    readMessages();
+    void readMessages();
   });
   socket.on("close", () => idle.cancel());
   // The connection was reset.
   socket.on("error", () => socket.destroy());
+}
+
+/** Takes messages out of a stream. Bounded by the largest message and one chunk. */
+class MessageReader {
+  #received = new ByteChunks();
+  /** Of the next message with its length; undefined until known. */
+  #bytes: number | undefined;
+
+  add(chunk: Buffer): void {
+    this.#received.add(chunk);
+  }
+
+  /** Undefined until the message is complete. */
+  take(): Buffer | undefined {
+    if (this.#bytes === undefined) {
+      if (this.#received.length < LENGTH_BYTES) return undefined;
+      this.#bytes = LENGTH_BYTES + this.#received.concat().readUInt16BE(0);
+    }
+    if (this.#received.length < this.#bytes) return undefined;
+    const received = this.#received.concat();
+    const message = received.subarray(LENGTH_BYTES, this.#bytes);
+    this.#received = new ByteChunks();
+    if (received.length > this.#bytes) this.#received.add(received.subarray(this.#bytes));
+    this.#bytes = undefined;
+    return message;
+  }
 }
