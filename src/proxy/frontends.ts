@@ -1,5 +1,7 @@
 /** The addresses and ports of services, with what happens to packets that go there. */
+
 import type { Service, ServicePort } from "../api/core/service/schema.ts";
+import { runSteps, type Steps } from "../std/async/steps.ts";
 import { contains, type IpFamily, parseCidr, parseIp } from "../std/net/ip.ts";
 import { chooseEndpoints, type EndpointChoice, type NodeView, type ProxySlice } from "./endpoints.ts";
 
@@ -62,6 +64,8 @@ export interface NodeContext extends NodeView {
 const AFFINITY_SECONDS = 10_800;
 /** Ports of a service times endpoints. */
 const PORT_ENDPOINTS_MAX = 25_000;
+/** Addresses of load balancers of a service, each of which is compared with all source ranges. */
+const INGRESS_MAX = 100;
 
 /** Whether the proxy handles the service at all. */
 export function isProxied({ metadata, spec }: Service): boolean {
@@ -80,6 +84,15 @@ export function computeFrontends(
   family: IpFamily,
   node: NodeContext,
 ): ServiceFrontends {
+  return runSteps(computeFrontendsInSteps(service, slices, family, node));
+}
+
+export function* computeFrontendsInSteps(
+  service: Service,
+  slices: readonly ProxySlice[],
+  family: IpFamily,
+  node: NodeContext,
+): Steps<ServiceFrontends> {
   const clusterIps = (service.spec?.clusterIPs ?? [service.spec?.clusterIP ?? ""]).filter((ip) => isOf(ip, family));
   const withoutLocal = { internal: 0, external: 0 };
   if (!isProxied(service) || clusterIps.length === 0) {
@@ -87,8 +100,12 @@ export function computeFrontends(
   }
   const local = new Set<string>();
   const ports = service.spec?.ports ?? [];
+  yield;
   const byPort = groupByPort(limitEndpoints(ofFamily(slices, family), endpointsMax(service)));
-  const frontends = ports.flatMap((port) => {
+  const addresses = { clusterIps, ...findAddresses(service, family, node) };
+  const frontends: Frontend[] = [];
+  for (const port of ports) {
+    yield;
     const { name = "", protocol = "TCP" } = port;
     const choice = chooseEndpoints(byPort.get(portKey(name, protocol)) ?? [], family, { name, protocol }, node);
     for (const endpoint of choice.local) local.add(endpoint.slice(0, endpoint.indexOf(" ")));
@@ -96,14 +113,20 @@ export function computeFrontends(
       if (service.spec?.internalTrafficPolicy === "Local") withoutLocal.internal++;
       if (service.spec?.externalTrafficPolicy === "Local") withoutLocal.external++;
     }
-    return portFrontends(service, port, choice, clusterIps, family, node);
-  });
+    frontends.push(...portFrontends(service, port, choice, addresses));
+  }
   return { frontends, clusterIps, localAddresses: [...local], withoutLocal };
 }
 
 /** How many endpoints the proxy uses of a service: ports and endpoints multiply in the rules of the kernel. */
 export function endpointsMax({ spec }: Service): number {
   return Math.max(1, Math.floor(PORT_ENDPOINTS_MAX / (spec?.ports?.length || 1)));
+}
+
+/** External IPs and addresses of load balancers that the proxy does not use. */
+export function countUnusedAddresses(service: Service, family: IpFamily): number {
+  const { externalIps, ingress } = externalAddresses(service, family);
+  return Math.max(0, externalIps.length - endpointsMax(service)) + Math.max(0, ingress.length - INGRESS_MAX);
 }
 
 export function countEndpoints(slices: readonly ProxySlice[], family: IpFamily): number {
@@ -151,9 +174,7 @@ function portFrontends(
   service: Service,
   servicePort: ServicePort,
   choice: EndpointChoice,
-  clusterIps: readonly string[],
-  family: IpFamily,
-  node: NodeContext,
+  { clusterIps, externalIps, ingress, ofNode, sourceRanges }: ServiceAddresses,
 ): readonly Frontend[] {
   const { spec = {} } = service;
   const { port, nodePort = 0, protocol = "TCP" } = servicePort;
@@ -167,16 +188,42 @@ function portFrontends(
     port: number,
     action,
   });
-  const ingress = (service.status?.loadBalancer?.ingress ?? []).flatMap(({ ip = "", ipMode = "VIP" }) =>
-    ipMode === "VIP" && isOf(ip, family) ? [ip] : [],
-  );
-  const sourceRanges = rangesOf(spec.loadBalancerSourceRanges ?? [], ingress, node.addresses, family);
   return [
     ...clusterIps.map((ip) => at(ip, port, internal)),
-    ...(spec.externalIPs ?? []).filter((ip) => isOf(ip, family)).map((ip) => at(ip, port, external)),
+    ...externalIps.map((ip) => at(ip, port, external)),
     ...ingress.map((ip) => ({ ...at(ip, port, external), sourceRanges })),
-    ...(nodePort === 0 ? [] : node.addresses.filter((ip) => isOf(ip, family)).map((ip) => at(ip, nodePort, external))),
+    ...(nodePort === 0 ? [] : ofNode.map((ip) => at(ip, nodePort, external))),
   ];
+}
+
+/** Where all ports of a service are served. */
+interface ServiceAddresses {
+  readonly clusterIps: readonly string[];
+  readonly externalIps: readonly string[];
+  readonly ingress: readonly string[];
+  /** For node ports. */
+  readonly ofNode: readonly string[];
+  /** Of the addresses in `ingress`. */
+  readonly sourceRanges: readonly string[] | undefined;
+}
+
+function externalAddresses({ spec, status }: Service, family: IpFamily) {
+  const ingress = (status?.loadBalancer?.ingress ?? []).flatMap(({ ip = "", ipMode = "VIP" }) =>
+    ipMode === "VIP" && isOf(ip, family) ? [ip] : [],
+  );
+  return { ingress, externalIps: (spec?.externalIPs ?? []).filter((ip) => isOf(ip, family)) };
+}
+
+/** The first ones: ports and addresses multiply, as ports and endpoints do. */
+function findAddresses(service: Service, family: IpFamily, node: NodeContext): Omit<ServiceAddresses, "clusterIps"> {
+  const all = externalAddresses(service, family);
+  const ingress = all.ingress.slice(0, INGRESS_MAX);
+  return {
+    ingress,
+    externalIps: all.externalIps.slice(0, endpointsMax(service)),
+    ofNode: node.addresses.filter((ip) => isOf(ip, family)),
+    sourceRanges: rangesOf(service.spec?.loadBalancerSourceRanges ?? [], ingress, node.addresses, family),
+  };
 }
 
 function affinityOf({ metadata, spec }: Service, { name = "" }: ServicePort): Affinity | undefined {
@@ -215,15 +262,14 @@ function rangesOf(
   ofNode: readonly string[],
   family: IpFamily,
 ): readonly string[] | undefined {
-  const valid = ranges.map((text) => text.trim()).filter((text) => parseCidr(text)?.family === family);
+  const texts = ranges.map((text) => text.trim()).filter((text) => parseCidr(text)?.family === family);
+  const parsed = texts.map((text) => parseCidr(text)!);
   // As in Kubernetes, ranges of the other family restrict nothing.
-  if (valid.length === 0 || valid.some((text) => parseCidr(text)?.prefixLength === 0)) return undefined;
-  const isAllowed = (ip: string): boolean => valid.some((text) => isInside(ip, text));
+  if (parsed.length === 0 || parsed.some(({ prefixLength }) => prefixLength === 0)) return undefined;
+  const isAllowed = (text: string): boolean => {
+    const ip = parseIp(text);
+    return ip !== undefined && parsed.some((range) => contains(range, ip));
+  };
   const outside = ofNode.some(isAllowed) ? own.filter((ip) => !isAllowed(ip)) : [];
-  return [...valid, ...outside];
-}
-
-function isInside(address: string, range: string): boolean {
-  const [ip, cidr] = [parseIp(address), parseCidr(range)];
-  return ip !== undefined && cidr !== undefined && contains(cidr, ip);
+  return [...texts, ...outside];
 }

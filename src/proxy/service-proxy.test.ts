@@ -13,6 +13,7 @@ import { FakeInformers } from "../testing/client/fake-informers.ts";
 import { proxyService, proxySlice } from "../testing/proxy/objects.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { freePort } from "../testing/std/free-port.ts";
+import { TurnMeter } from "../testing/std/turn-meter.ts";
 import { readListeningPorts } from "./listening-ports.ts";
 import { createProxyMetrics } from "./proxy-metrics.ts";
 import { removeProxyRules, type ServiceProxy, startServiceProxy } from "./service-proxy.ts";
@@ -26,6 +27,8 @@ const node: Node = {
     ],
   },
 };
+t.setTimeout(120_000);
+
 const web = proxyService("web", { clusterIP: "10.96.0.5" });
 
 class Fixture {
@@ -310,6 +313,69 @@ t.test("the ports whose traffic policy is Local are counted while only other nod
   f.informers.delete(serviceKind, a!);
   await f.pass();
   t.same(f.withoutLocal.at(-1), [0, 0]);
+});
+
+t.test("services with thousands of ports, addresses, source ranges and endpoints take short turns", async (t) => {
+  const f = new Fixture();
+  await f.start();
+  const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+  const ip = (block: number, index: number): string => `${block}.1.${index >> 8}.${index & 255}`;
+  const ports = (count: number) =>
+    times(count, (index) => ({ name: `p${index}`, port: index + 1, protocol: "TCP" as const }));
+  const ranges = (count: number) => times(count, (index) => `${ip(30, index)}/32`);
+  const services: readonly (readonly [Service, number, RegExp | undefined])[] = [
+    [proxyService("ports", { clusterIP: "10.96.1.1", ports: ports(4000) }), 1, undefined],
+    [proxyService("endpoints", { clusterIP: "10.96.1.2" }), 10_000, undefined],
+    [
+      proxyService(
+        "ranges",
+        { type: "LoadBalancer", clusterIP: "10.96.1.3", ports: ports(2000), loadBalancerSourceRanges: ranges(5000) },
+        ["192.0.2.1"],
+      ),
+      1,
+      undefined,
+    ],
+    // Each address with each port would be 6 million rules.
+    [
+      proxyService("addresses", {
+        clusterIP: "10.96.1.4",
+        ports: ports(2000),
+        externalIPs: times(3_000, (index) => ip(40, index)),
+      }),
+      1,
+      /TooManyAddresses: The proxy does not use 2988 IPv4 addresses/,
+    ],
+    [
+      proxyService(
+        "ingress",
+        { type: "LoadBalancer", clusterIP: "10.96.1.5", loadBalancerSourceRanges: ranges(5000) },
+        times(10_000, (index) => ip(50, index)),
+      ),
+      1,
+      /TooManyAddresses: The proxy does not use 9900 IPv4 addresses/,
+    ],
+  ];
+  for (const [service, endpoints, problem] of services) {
+    const name = service.metadata?.name ?? "";
+    const slice = {
+      ...proxySlice(
+        name,
+        times(endpoints, (index) => ip(10, index)),
+      ),
+      ports: service.spec?.ports ?? [],
+    };
+    const { length } = f.transactions;
+    using meter = new TurnMeter();
+    meter.take();
+    f.informers.put(endpointSliceKind, slice);
+    f.informers.put(serviceKind, service);
+    while (f.transactions.length === length) await f.pass();
+    const ms = meter.take();
+    // In one turn they took 150 to 400 ms, and addresses the heap.
+    t.ok(ms < 100, `${name}: ${Math.round(ms)} ms`);
+    t.ok((f.transactions.at(-1)?.length ?? 0) < 5e6, `${name}: ${f.transactions.at(-1)?.length} characters`);
+    if (problem !== undefined) t.match(f.problems.at(-1), problem);
+  }
 });
 
 t.test("close() removes the tables on request, and nothing otherwise", async (t) => {

@@ -4,6 +4,7 @@
  *
  *     informers → changed services → frontends → one transaction of nft, the next one when it has ended
  */
+
 import type { Node } from "../api/core/node/schema.ts";
 import { serviceKind } from "../api/core/service/kind.ts";
 import type { Service } from "../api/core/service/schema.ts";
@@ -12,6 +13,8 @@ import { type EndpointSlice, TRIGGER_TIME } from "../api/discovery/endpoint-slic
 import { serviceCIDRKind } from "../api/networking/service-cidr/kind.ts";
 import type { Informer } from "../client/informer/informer.ts";
 import type { SharedInformers } from "../client/informer/shared-informers.ts";
+import { runInSlices } from "../std/async/steps.ts";
+import { TimeSlice } from "../std/async/time-slice.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { type IpFamily, parseCidr } from "../std/net/ip.ts";
@@ -22,8 +25,9 @@ import type { Clock } from "../std/time/clock.ts";
 import { deleteStaleFlows, findChangedTargets } from "./conntrack.ts";
 import { type ProxySlice, readSlice } from "./endpoints.ts";
 import {
-  computeFrontends,
+  computeFrontendsInSteps,
   countEndpoints,
+  countUnusedAddresses,
   endpointsMax,
   type Frontend,
   isProxied,
@@ -367,10 +371,14 @@ class RunningProxy implements ServiceProxy {
     if (rebuilds) state.table = this.#newTable(family);
     const changes = new Map<string, ServiceFrontends | undefined>();
     const usedPorts = await this.#usedPorts(keys);
+    // A service may have thousands of ports, and many services may change at once.
+    const turn = new TimeSlice();
     for (const key of keys) {
+      if (turn.isOver) await turn.end();
       const service = this.#services.get(key);
       const slices = [...(this.#slices.get(key)?.values() ?? [])];
-      const all = service && computeFrontends(service, slices, family, this.#node);
+      const all = service && (await runInSlices(computeFrontendsInSteps(service, slices, family, this.#node), turn));
+      if (turn.isOver) await turn.end();
       if (service !== undefined) this.#reportUnusedEndpoints(service, slices, family);
       const computed = service && all && this.#withoutUsedPorts(service, all, usedPorts);
       const next = computed !== undefined && computed.clusterIps.length > 0 ? computed : undefined;
@@ -384,7 +392,8 @@ class RunningProxy implements ServiceProxy {
       else this.#frontends.delete(`${family} ${key}`);
       if (next !== undefined || known !== undefined) changes.set(key, next);
     }
-    const update = state.table.update(changes);
+    const update = await runInSlices(state.table.updateInSteps(changes), turn);
+    if (turn.isOver) await turn.end();
     // A host may have no IPv6: its table appears with the first service that needs it.
     const isNeeded = family === "IPv4" || state.isInstalled || state.table.size > 0;
     const replaces = rebuilds || !state.isInstalled;
@@ -436,6 +445,11 @@ class RunningProxy implements ServiceProxy {
   }
 
   #reportUnusedEndpoints(service: Service, slices: readonly ProxySlice[], family: IpFamily): void {
+    const unused = countUnusedAddresses(service, family);
+    if (unused > 0) {
+      const text = `The proxy does not use ${unused} ${family} addresses of the service, as it has too many`;
+      this.#options.onProblem(service, "TooManyAddresses", text);
+    }
     const [count, max] = [countEndpoints(slices, family), endpointsMax(service)];
     if (count <= max) return;
     const message = `The service has ${count} ${family} endpoints, of which the proxy uses ${max}, as it has many ports`;

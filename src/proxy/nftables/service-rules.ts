@@ -1,5 +1,7 @@
 /** The part of the table that one service needs: elements of maps, and chains for what needs rules of its own. */
+
 import { createHash } from "node:crypto";
+import type { Steps } from "../../std/async/steps.ts";
 import { elementId, type MapElement } from "../../std/nftables/rule-table.ts";
 import type { Affinity, Frontend, ServiceFrontends } from "../frontends.ts";
 import { chooseChain, type EndpointKind, endpointMapName, masqueradeChain, type TableOptions } from "./base-rules.ts";
@@ -20,14 +22,17 @@ export function frontendKey({ address, protocol, port }: Frontend): string {
   return `${address} . ${protocol} . ${port}`;
 }
 
-export function serviceRules(
+export function* serviceRules(
   { frontends, clusterIps, localAddresses }: ServiceFrontends,
   options: TableOptions,
-): ServiceRules {
+): Steps<ServiceRules> {
   const builder = new RulesBuilder(options);
   for (const ip of clusterIps) builder.addElement("cluster-ips", ip);
   for (const ip of localAddresses) builder.addElement("hairpins", `${ip} . ${ip}`);
-  for (const frontend of frontends) builder.addFrontend(frontend);
+  for (const frontend of frontends) {
+    builder.addFrontend(frontend);
+    yield;
+  }
   return builder;
 }
 
@@ -37,6 +42,8 @@ class RulesBuilder implements ServiceRules {
   readonly sets = new Map<string, string>();
   readonly counts: { kind: EndpointKind; count: number }[] = [];
   readonly #options: TableOptions;
+  /** Names by ranges. */
+  readonly #sourceChains = new Map<readonly string[], string>();
 
   constructor(options: TableOptions) {
     this.#options = options;
@@ -125,10 +132,14 @@ class RulesBuilder implements ServiceRules {
     return chain;
   }
 
+  /** All ports of a service have the same ranges. */
   #sourceChain(ranges: readonly string[]): string {
+    const known = this.#sourceChains.get(ranges);
+    if (known !== undefined) return known;
     const ip = this.#options.family === "IPv4" ? "ip" : "ip6";
     const name = `sources-${hash(ranges.join())}`;
     this.chains.set(name, [`${ip} saddr != { ${ranges.join(", ")} } drop`]);
+    this.#sourceChains.set(ranges, name);
     return name;
   }
 }

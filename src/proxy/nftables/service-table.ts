@@ -1,4 +1,5 @@
 /** The rules of all services, and the transactions that bring the kernel's table from one state to the next. */
+import { runSteps, type Steps } from "../../std/async/steps.ts";
 import { RuleTable } from "../../std/nftables/rule-table.ts";
 import { tablePrefix } from "../../std/nftables/table.ts";
 import type { ServiceFrontends } from "../frontends.ts";
@@ -54,16 +55,21 @@ export class ServiceTable {
    * may be empty.
    */
   update(changes: ReadonlyMap<string, ServiceFrontends | undefined>): { text(): string } {
+    return runSteps(this.updateInSteps(changes));
+  }
+
+  /** The same; the table must not be used until the last step. */
+  *updateInSteps(changes: ReadonlyMap<string, ServiceFrontends | undefined>): Steps<{ text(): string }> {
     const pending = new Map(changes);
     for (const [key, wanted] of pending) {
       // A frontend that another service waits for passes to it.
-      for (const waiting of this.#claim(key, wanted)) {
+      for (const waiting of yield* this.#claim(key, wanted)) {
         const heir = pending.has(waiting) ? pending.get(waiting) : this.#services.get(waiting)?.frontends;
         // Visits the service again if it was visited before.
         pending.delete(waiting);
         pending.set(waiting, heir);
       }
-      this.#replace(key, wanted);
+      yield* this.#replace(key, wanted);
     }
     return { text: () => this.#takePrepared() + this.#rules.takeChanges() };
   }
@@ -98,17 +104,19 @@ export class ServiceTable {
   }
 
   /** Returns the services that now may have a frontend. */
-  #claim(key: string, wanted: ServiceFrontends | undefined): ReadonlySet<string> {
+  *#claim(key: string, wanted: ServiceFrontends | undefined): Steps<ReadonlySet<string>> {
     const heirs = new Set<string>();
     const before = new Set((this.#services.get(key)?.frontends.frontends ?? []).map(frontendKey));
     const after = new Set((wanted?.frontends ?? []).map(frontendKey));
     for (const frontend of before) {
+      yield;
       if (after.has(frontend)) continue;
       const owners = (this.#owners.get(frontend) ?? []).filter((owner) => owner !== key);
       if (owners[0] !== undefined) heirs.add(owners[0]);
       this.#setOwners(frontend, owners);
     }
     for (const frontend of after) {
+      yield;
       if (before.has(frontend)) continue;
       this.#setOwners(frontend, [...(this.#owners.get(frontend) ?? []), key]);
     }
@@ -122,18 +130,24 @@ export class ServiceTable {
     else this.#contested.delete(frontend);
   }
 
-  #replace(key: string, wanted: ServiceFrontends | undefined): void {
+  *#replace(key: string, wanted: ServiceFrontends | undefined): Steps<void> {
     const old = this.#services.get(key)?.rules ?? noRules;
     const owned = wanted === undefined ? undefined : this.#ownedFrontends(key, wanted);
-    const next = owned === undefined ? noRules : serviceRules(owned, this.#options);
+    const next = owned === undefined ? noRules : yield* serviceRules(owned, this.#options);
     if (wanted === undefined) this.#services.delete(key);
     else this.#services.set(key, { frontends: wanted, rules: next });
     this.#ensureCounts(next);
     for (const [name, value] of next.sets) this.#rules.addSet(name, value);
     for (const [name, rules] of next.chains) this.#rules.addChain(name, rules);
-    for (const element of next.elements.values()) this.#rules.addElement(element);
+    for (const element of next.elements.values()) {
+      this.#rules.addElement(element);
+      yield;
+    }
     // What the new rules share with the old ones stays, since its count of users does not reach 0.
-    for (const id of old.elements.keys()) this.#rules.releaseElement(id);
+    for (const id of old.elements.keys()) {
+      this.#rules.releaseElement(id);
+      yield;
+    }
     for (const name of old.chains.keys()) this.#rules.releaseChain(name);
     for (const name of old.sets.keys()) this.#rules.releaseSet(name);
   }
