@@ -88,6 +88,8 @@ export function policyChain(direction: Direction, key: string): string {
   return `${direction === "ingress" ? "in" : "out"}-${hash(key)}`;
 }
 
+/** Of a rule for several ports. */
+const REPEATED_RANGES_MAX = 16;
 /** The maximum of a rule's comment, in bytes. */
 const COMMENT_BYTES_MAX = 120;
 
@@ -104,28 +106,47 @@ function toComment(key: string): string {
   return key.replaceAll(/[^-\w./]/g, "_").slice(0, COMMENT_BYTES_MAX);
 }
 
-/** The rules of a policy in one direction. */
-export function policyRules(
-  policy: CompiledPolicy,
-  direction: Direction,
-  family: IpFamily,
-): readonly string[] | undefined {
-  return policy[direction]?.flatMap((rule) => ruleTexts(rule, direction, family));
+export interface PolicyRules {
+  readonly rules: readonly string[];
+  /** Definitions of sets that the rules use, by name. */
+  readonly sets: ReadonlyMap<string, string>;
 }
 
-function ruleTexts({ peers, ports }: CompiledRule, direction: Direction, family: IpFamily): readonly string[] {
-  const peerMatches = peers === undefined ? [""] : peerTexts(peers, direction, family);
+/** The rules of a policy in one direction. */
+export function policyRules(policy: CompiledPolicy, direction: Direction, family: IpFamily): PolicyRules | undefined {
+  const sets = new Map<string, string>();
+  const rules = policy[direction]?.flatMap((rule) => ruleTexts(rule, direction, family, sets));
+  return rules && { rules, sets };
+}
+
+function ruleTexts(
+  { peers, ports }: CompiledRule,
+  direction: Direction,
+  family: IpFamily,
+  sets: Map<string, string>,
+): readonly string[] {
   const portMatches = ports === undefined ? [""] : portTexts(ports, family);
+  const isRepeated = portMatches.length > 1;
+  const peerMatches = peers === undefined ? [""] : peerTexts(peers, direction, family, isRepeated ? sets : undefined);
   return peerMatches.flatMap((peer) => portMatches.map((port) => `${peer}${port}accept`));
 }
 
-function peerTexts({ group, blocks }: CompiledPeers, direction: Direction, family: IpFamily): readonly string[] {
+/** Blocks of addresses that several rules would repeat go to a set: thousands of each would be a gigabyte of text. */
+function peerTexts(
+  { group, blocks }: CompiledPeers,
+  direction: Direction,
+  family: IpFamily,
+  sets: Map<string, string> | undefined,
+): readonly string[] {
   const address = `${nftFamily(family)} ${direction === "ingress" ? "saddr" : "daddr"}`;
   const ranges = blocks[family];
-  return [
-    ...(group === undefined ? [] : [`${address} @${group.name} `]),
-    ...(ranges.length === 0 ? [] : [`${address} { ${ranges.map((range) => rangeText(range, family)).join(", ")} } `]),
-  ];
+  const ofGroup = group === undefined ? [] : [`${address} @${group.name} `];
+  if (ranges.length === 0) return ofGroup;
+  const elements = `{ ${ranges.map((range) => rangeText(range, family)).join(", ")} }`;
+  if (sets === undefined || ranges.length <= REPEATED_RANGES_MAX) return [...ofGroup, `${address} ${elements} `];
+  const name = `blocks-${hash(elements)}`;
+  sets.set(name, `{ type ${addressType(family)}; flags interval; elements = ${elements}; }`);
+  return [...ofGroup, `${address} @${name} `];
 }
 
 function rangeText({ first, last }: AddressRange, family: IpFamily): string {

@@ -38,6 +38,8 @@ const DIRECTIONS = ["ingress", "egress"] as const;
 interface PolicyEntry {
   readonly policy: CompiledPolicy;
   readonly pods: Set<PodEntry>;
+  /** Of blocks of addresses, while it has rules. */
+  readonly sets: { readonly family: IpFamily; readonly name: string }[];
 }
 
 /** The pods of a peer group, as long as rules use it. */
@@ -61,8 +63,6 @@ interface PodEntry {
   readonly policies: Set<PolicyEntry>;
   /** By policies: chains and elements, to be released. */
   isolation: Isolation;
-  /** Elements of sets of named ports, to be released. */
-  ports: readonly FamilyElement[];
 }
 
 interface FamilyElement {
@@ -88,7 +88,10 @@ export class PolicySet {
   /** The pods that claim an address, by its text. */
   readonly #claims = new Map<string, readonly PolicyPod[]>();
   readonly #groups = new Map<string, GroupEntry>();
+  /** By protocol and name. */
   readonly #ports = new Map<string, PortEntry>();
+  /** The pods with ports of the protocol and name, and their numbers. */
+  readonly #podsWithPort = new Map<string, Map<PodEntry, number[]>>();
   /** How many policies have rules. */
   #active = 0;
 
@@ -134,7 +137,7 @@ export class PolicySet {
   putPolicy(object: NetworkPolicy): void {
     const policy = compilePolicy(object);
     const before = this.#policies.get(policy.key);
-    const entry: PolicyEntry = { policy, pods: new Set() };
+    const entry: PolicyEntry = { policy, pods: new Set(), sets: [] };
     this.#policies.set(policy.key, entry);
     const list = this.#policiesOf.get(policy.namespace) ?? new Set();
     this.#policiesOf.set(policy.namespace, list.add(entry));
@@ -198,7 +201,6 @@ export class PolicySet {
         groups: new Set(),
         policies: new Set(),
         isolation: noIsolation,
-        ports: [],
       };
       this.#pods.set(uid, entry);
       const list = this.#podsOf.get(pod.namespace) ?? new Set();
@@ -212,7 +214,7 @@ export class PolicySet {
   #attach(entry: PodEntry): void {
     const { pod } = entry;
     for (const group of this.#groups.values()) if (this.#isMember(group.group, pod)) this.#join(group, entry);
-    this.#publishPorts(entry);
+    this.#addPorts(entry);
     if (!pod.isLocal) return;
     for (const policy of this.#policiesOf.get(pod.namespace) ?? []) {
       if (matchesLabels(policy.policy.selector, pod.labels)) this.#select(policy, entry);
@@ -225,8 +227,7 @@ export class PolicySet {
     list?.delete(entry);
     if (list?.size === 0) this.#podsOf.delete(entry.pod.namespace);
     for (const group of [...entry.groups]) this.#leave(group, entry);
-    this.#release(entry.ports);
-    entry.ports = [];
+    this.#removePorts(entry);
     const policies = [...entry.policies];
     entry.policies.clear();
     this.#isolate(entry);
@@ -296,45 +297,57 @@ export class PolicySet {
   // Named ports
 
   #usePort(port: NamedPort): void {
-    const existing = this.#ports.get(port.set);
+    const existing = this.#ports.get(portKey(port.protocol, port.port));
     if (existing !== undefined) {
       existing.users++;
       return;
     }
-    this.#ports.set(port.set, { port, users: 1 });
+    this.#ports.set(portKey(port.protocol, port.port), { port, users: 1 });
     for (const [family, table] of this.#tables) table.addSet(port.set, portSet(family));
-    this.#republishPorts(port);
+    for (const { family, element } of this.#elementsOf(port)) this.#tables.get(family)?.addElement(element);
   }
 
   #releasePort(port: NamedPort): void {
-    const entry = this.#ports.get(port.set);
+    const entry = this.#ports.get(portKey(port.protocol, port.port));
     if (entry === undefined || --entry.users > 0) return;
-    this.#ports.delete(port.set);
-    this.#republishPorts(port);
+    this.#ports.delete(portKey(port.protocol, port.port));
+    this.#release(this.#elementsOf(port));
     for (const table of this.#tables.values()) table.releaseSet(port.set);
   }
 
-  #republishPorts({ protocol, port }: NamedPort): void {
-    for (const entry of this.#pods.values()) {
-      if (entry.pod.ports.some((each) => each.name === port && each.protocol === protocol)) this.#publishPorts(entry);
-    }
+  /** What the pods have in the set of the port. */
+  #elementsOf({ set, protocol, port }: NamedPort): readonly FamilyElement[] {
+    return [...(this.#podsWithPort.get(portKey(protocol, port)) ?? [])].flatMap(([{ addresses }, numbers]) =>
+      numbers.flatMap((number) => portElements(addresses, set, protocol, number)),
+    );
   }
 
-  /** Replaces the elements that the pod has in sets of named ports. */
-  #publishPorts(entry: PodEntry): void {
-    const before = entry.ports;
-    entry.ports = [...this.#ports.values()].flatMap(({ port: { set, protocol, port: name } }) =>
-      entry.pod.ports
-        .filter((each) => each.name === name && each.protocol === protocol)
-        .flatMap(({ port }) =>
-          entry.addresses.map(({ family, text }) => ({
-            family,
-            element: { map: set, key: `${text} . ${protocol} . ${port}`, value: "" },
-          })),
-        ),
-    );
-    for (const { family, element } of entry.ports) this.#tables.get(family)?.addElement(element);
-    this.#release(before);
+  /** What the pod has in sets of named ports. */
+  #portElementsOf({ pod, addresses }: PodEntry): readonly FamilyElement[] {
+    return pod.ports.flatMap(({ name = "", protocol, port }) => {
+      const set = this.#ports.get(portKey(protocol, name))?.port.set;
+      return set === undefined ? [] : portElements(addresses, set, protocol, port);
+    });
+  }
+
+  #addPorts(entry: PodEntry): void {
+    for (const { name = "", protocol, port } of entry.pod.ports) {
+      const key = portKey(protocol, name);
+      const pods = this.#podsWithPort.get(key) ?? new Map<PodEntry, number[]>();
+      this.#podsWithPort.set(key, pods);
+      const numbers = pods.get(entry);
+      if (numbers === undefined) pods.set(entry, [port]);
+      else numbers.push(port);
+    }
+    for (const { family, element } of this.#portElementsOf(entry)) this.#tables.get(family)?.addElement(element);
+  }
+
+  #removePorts(entry: PodEntry): void {
+    for (const { name = "", protocol } of entry.pod.ports) {
+      const pods = this.#podsWithPort.get(portKey(protocol, name));
+      if (pods?.delete(entry) === true && pods.size === 0) this.#podsWithPort.delete(portKey(protocol, name));
+    }
+    this.#release(this.#portElementsOf(entry));
   }
 
   #release(elements: readonly FamilyElement[]): void {
@@ -346,12 +359,12 @@ export class PolicySet {
   #select(policy: PolicyEntry, entry: PodEntry): void {
     policy.pods.add(entry);
     entry.policies.add(policy);
-    if (policy.pods.size === 1) this.#activate(policy.policy);
+    if (policy.pods.size === 1) this.#activate(policy);
   }
 
   #deselect(policy: PolicyEntry, entry: PodEntry): void {
     entry.policies.delete(policy);
-    if (policy.pods.delete(entry) && policy.pods.size === 0) this.#deactivate(policy.policy);
+    if (policy.pods.delete(entry) && policy.pods.size === 0) this.#deactivate(policy);
   }
 
   #dropPolicy(entry: PolicyEntry): void {
@@ -364,7 +377,8 @@ export class PolicySet {
     for (const pod of pods) this.#deselect(entry, pod);
   }
 
-  #activate(policy: CompiledPolicy): void {
+  #activate(entry: PolicyEntry): void {
+    const { policy } = entry;
     this.#active++;
     for (const direction of DIRECTIONS) {
       for (const { peers, ports } of policy[direction] ?? []) {
@@ -372,13 +386,17 @@ export class PolicySet {
         for (const port of ports?.named ?? []) this.#usePort(port);
       }
       for (const [family, table] of this.#tables) {
-        const rules = policyRules(policy, direction, family);
-        if (rules !== undefined) table.addChain(policyChain(direction, policy.key), rules);
+        const made = policyRules(policy, direction, family);
+        if (made === undefined) continue;
+        for (const [name, definition] of made.sets) table.addSet(name, definition);
+        table.addChain(policyChain(direction, policy.key), made.rules);
+        entry.sets.push(...[...made.sets.keys()].map((name) => ({ family, name })));
       }
     }
   }
 
-  #deactivate(policy: CompiledPolicy): void {
+  #deactivate(entry: PolicyEntry): void {
+    const { policy } = entry;
     this.#active--;
     for (const direction of DIRECTIONS) {
       for (const table of this.#tables.values()) {
@@ -389,6 +407,8 @@ export class PolicySet {
         for (const port of ports?.named ?? []) this.#releasePort(port);
       }
     }
+    // After the chains whose rules use them.
+    for (const { family, name } of entry.sets.splice(0)) this.#tables.get(family)?.releaseSet(name);
   }
 
   /** Replaces the chains and elements that the pod has by its policies. */
@@ -414,6 +434,21 @@ export class PolicySet {
     this.#release(before.elements);
     for (const name of before.chains) for (const table of this.#tables.values()) table.releaseChain(name);
   }
+}
+
+function portElements(
+  addresses: readonly PodAddress[],
+  set: string,
+  protocol: string,
+  port: number,
+): readonly FamilyElement[] {
+  return addresses.map(({ family, text }) => {
+    return { family, element: { map: set, key: `${text} . ${protocol} . ${port}`, value: "" } };
+  });
+}
+
+function portKey(protocol: string, name: string): string {
+  return `${protocol} ${name}`;
 }
 
 /** The order of claims of an address. Those of other nodes, which these report themselves, yield to the node's own. */
