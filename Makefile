@@ -138,10 +138,11 @@ attacks: packages ## send long lists in every field, and the costliest requests;
 	@SVC_ATTACKS=all node src/acceptance/attacks/expensive-expressions.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/extension-servers.test.ts
 	@node src/acceptance/attacks/small-chunks.test.ts
+	@SVC_ATTACKS=all node src/acceptance/attacks/agent-stalls.test.ts
 	@SVC_ATTACKS=all node src/acceptance/attacks/long-lists.test.ts
 
 .PHONY: mutants
-mutants: packages ## withhold each flag, field and gate from the test of its effect, which must fail; minutes (ARGS="max-pods,v")
+mutants: packages ## withhold each flag, field and gate from the test of its effect, which must fail; minutes (ARGS="max-pods,v"; SVC_MUTANTS_PART=0/4)
 	@SVC_MUTANTS="$(if $(ARGS),$(ARGS),all)" tap run --reporter=terse --timeout=3600 src/acceptance/flag-effects/mutants.test.ts
 
 .PHONY: fuzz
