@@ -15,8 +15,8 @@ import { hostilePods } from "./hostile-pods.ts";
 import { connectMeter, measuredProgram } from "./process-meter.ts";
 
 const all = process.env.SVC_ATTACKS === "all";
-/** `SVC_ATTACK=annotations`: those whose names contain it. */
-const only = process.env.SVC_ATTACK?.split(",");
+/** `SVC_ATTACK=annotations/hosts`: those whose names contain it. */
+const only = process.env.SVC_ATTACK?.split("/");
 const MS_MAX = 500;
 const MIB_MAX = 150;
 /** For what the agent does once the pod runs: its status, and that of its volumes. */

@@ -96,7 +96,7 @@ export function hostilePods(): readonly HostilePod[] {
       },
     },
     {
-      what: "one ConfigMap of 1 MiB in 8,000 files",
+      what: "one ConfigMap of 1 MiB in 400 files",
       objects: configMap("one", { k0: "x".repeat(MIB - 100) }),
       spec: {
         volumes: [
@@ -126,7 +126,7 @@ export function hostilePods(): readonly HostilePod[] {
         containers: [
           {
             ...container("c"),
-            env: times(8000, (index) => ({ name: `V${index}`, value: index === 0 ? "x" : `$(V${index - 1})x` })),
+            env: times(8000, (index) => ({ name: `V${index}`, value: index === 0 ? "x" : `$(V${index >> 1})x` })),
           },
         ],
       },
@@ -145,7 +145,7 @@ export function hostilePods(): readonly HostilePod[] {
       spec: { tolerations: times(10_000, (index) => ({ key: `k${index}`, operator: "Exists" })) },
     },
     {
-      what: "4,000 resources",
+      what: "100 containers with two probes each",
       spec: {
         containers: times(100, (index) => ({
           ...container(`c${index}`),

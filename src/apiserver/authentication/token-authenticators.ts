@@ -17,6 +17,7 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config/config.ts";
 import type { DynamicFile } from "../config/dynamic-file.ts";
+import { CONFIGURATION_BYTES_MAX } from "../config/flag-file.ts";
 import type { AttemptObserver } from "./attempts.ts";
 
 export interface TokenAuthenticatorsDeps {
@@ -87,7 +88,7 @@ export async function openTokenAuthenticators(
         isReload = true;
       }
     };
-    await deps.loadFile({ flag: "--authentication-config", path, apply });
+    await deps.loadFile({ flag: "--authentication-config", path, bytesMax: CONFIGURATION_BYTES_MAX, apply });
   }
   return {
     authenticators: [

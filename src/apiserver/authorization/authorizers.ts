@@ -14,7 +14,7 @@ import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { readFlagFile } from "../config/flag-file.ts";
+import { CONFIGURATION_BYTES_MAX, readFlagFile } from "../config/flag-file.ts";
 
 export interface AuthorizersDeps extends Omit<AuthorizerOptions, "fromFiles"> {
   readonly clock: Clock;
@@ -76,7 +76,7 @@ function checkModeFile(modes: readonly string[], mode: string, flag: string, fil
 
 /** After a reload with an invalid file the previous authorizers stay in use; the error is logged once. */
 async function openFromFile(path: string, config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
-  const read = (): Promise<string> => readFlagFile("--authorization-config", path);
+  const read = (): Promise<string> => readFlagFile("--authorization-config", path, CONFIGURATION_BYTES_MAX);
   let text = await read();
   let chain = await openAuthorizerChain(path, text, config, deps);
   let reloading: Promise<void> | undefined;

@@ -7,22 +7,24 @@ import { readFlagFile } from "./flag-file.ts";
 export interface DynamicFile {
   readonly flag: string;
   readonly path: string;
+  /** That of `readFlagFile` when absent. */
+  readonly bytesMax?: number;
   /** Uses the content of the file. Throws, without an effect, for invalid content. */
   readonly apply: (content: string) => void | Promise<void>;
 }
 
 /** Loads the file now and after each change. Rejects when it is invalid now; later, invalid content is logged once. */
 export async function loadDynamicFile(
-  { flag, path, apply }: DynamicFile,
+  { flag, path, bytesMax, apply }: DynamicFile,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<Disposable> {
-  let current = await readFlagFile(flag, path);
+  let current = await readFlagFile(flag, path, bytesMax);
   await apply(current);
   let lastError = "";
   let reloading = Promise.resolve();
   const reload = async (): Promise<void> => {
     try {
-      const next = await readFlagFile(flag, path);
+      const next = await readFlagFile(flag, path, bytesMax);
       if (next === current && lastError === "") return;
       if (next !== current) {
         await apply(next);

@@ -12,6 +12,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
+import { CONFIGURATION_BYTES_MAX } from "../config/flag-file.ts";
 
 const tlsConfig = object("apiserver/v1beta1.TLSConfig", {
   caBundle: optional(0, string),
@@ -86,7 +87,11 @@ export interface EgressConfiguration {
 
 function readConfigurationText(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    const bytes = readFileSync(path);
+    if (bytes.length > CONFIGURATION_BYTES_MAX) {
+      throw new Error(`the file has more than ${CONFIGURATION_BYTES_MAX} bytes`);
+    }
+    return bytes.toString("utf8");
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     const why = code === "ENOENT" ? `open ${path}: no such file or directory` : message;

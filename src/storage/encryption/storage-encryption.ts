@@ -181,9 +181,13 @@ async function loadRules(
   return await createTransformers(configuration, { kmsV1, clock, log, metrics });
 }
 
+const FILE_BYTES_MAX = 3 * 1024 * 1024;
+
 function readConfiguration(file: string): string {
   try {
-    return readFileSync(file, "utf8");
+    const bytes = readFileSync(file);
+    if (bytes.length > FILE_BYTES_MAX) throw new Error(`the file has more than ${FILE_BYTES_MAX} bytes`);
+    return bytes.toString("utf8");
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     const why = code === "ENOENT" ? `open ${file}: no such file or directory` : message;
