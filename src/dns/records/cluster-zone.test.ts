@@ -205,7 +205,7 @@ t.test("resolve() and resolveReverse() take as long for a service of 50,000 endp
   }
   const name = "a.default.svc.cluster.local";
   const resolve = (label: string, type: number) => zone.resolve(crowded, `${label}${name}`, type, SERIAL).answers;
-  const ask = (): void => {
+  const resolveAll = (): void => {
     t.ok(resolve("", types.A).length >= RESPONSE_RECORDS_MAX);
     t.same(resolve("", types.AAAA), []);
     t.match(resolve("10-49-3-1.", types.A), [{ data: "10.49.3.1" }]);
@@ -216,7 +216,7 @@ t.test("resolve() and resolveReverse() take as long for a service of 50,000 endp
     ]);
   };
   // Builds the indices.
-  ask();
+  resolveAll();
   const began = process.cpuUsage();
   for (let round = 0; round < 20; round++) {
     resolve("10-49-3-1.", types.A);
