@@ -47,7 +47,17 @@ t.test("flagz() and statusz() serve plain text only", async (t) => {
     String(flagz("svclet flags", flags, request("text/plain")).body),
     /^\nsvclet flags\nWarning: [^\n]+\n\na=1\nb=2\n$/,
   );
-  t.equal(flagz("svclet flags", flags, request("application/json")).status, 406);
+  for (const [accept, expected] of [
+    [undefined, 406],
+    ["application/json", 406],
+    ["text/plain;version=0.0.4", 406],
+    ["text/plain;charset=UTF-8", 200],
+    ["text/plain;charset=utf-8;a=b", 406],
+    ["text/html, text/*;q=0", 200],
+    ["*", 200],
+  ] as const) {
+    t.equal(flagz("svclet flags", flags, request(accept)).status, expected, String(accept));
+  }
   const status = {
     startedMs: 0,
     nowMs: 3_723_000,

@@ -1,6 +1,6 @@
 /** `/flagz` and `/statusz`: the flags and the status of this server as plain text. */
 import type { HttpRequest, HttpResponse } from "./message.ts";
-import { negotiate } from "./negotiate.ts";
+import { type MediaType, parseAccept } from "./negotiate.ts";
 import { textResponse } from "./respond.ts";
 
 /** Kubernetes' header of both pages. */
@@ -52,7 +52,18 @@ function uptime(milliseconds: number): string {
   return `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`;
 }
 
+/** Kubernetes requires a header that accepts plain text. */
 function page(content: string, { headers }: HttpRequest): HttpResponse {
-  const plain = negotiate(headers.accept, [{ mediaType: "text/plain" }], () => true);
-  return plain === undefined ? textResponse(406, NOT_ACCEPTABLE) : textResponse(200, content);
+  return parseAccept(headers.accept ?? "").some(acceptsText)
+    ? textResponse(200, content)
+    : textResponse(406, NOT_ACCEPTABLE, { "x-content-type-options": "nosniff" });
 }
+
+/** Other parameters than the charset would ask for another text. */
+function acceptsText({ type, params }: MediaType): boolean {
+  const [[name, value = ""] = [], ...more] = Object.entries(params);
+  const isPlain = name === undefined || (name === "charset" && /^utf-8$/i.test(value));
+  return TEXT_RANGES.has(type) && isPlain && more.length === 0;
+}
+
+const TEXT_RANGES: ReadonlySet<string> = new Set(["text/plain", "text/*", "*/*", "*/plain"]);

@@ -5,9 +5,6 @@
  */
 import { ReverseWriter, tagOf, wireBytes, wireFixed64, wireVarint } from "../../schema/protobuf/wire.ts";
 
-export const PROTOBUF_MEDIA_TYPE =
-  "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=underscores";
-
 type Labels = readonly (readonly [name: string, value: string])[];
 
 interface Sample {

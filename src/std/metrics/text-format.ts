@@ -3,11 +3,6 @@ import type { AnyFamily, Histogram, MetricOptions, MetricRegistry } from "./metr
 
 export type MetricFormat = "prometheus" | "openmetrics";
 
-export const METRIC_MEDIA_TYPES: Readonly<Record<MetricFormat, string>> = {
-  prometheus: "text/plain; version=0.0.4; charset=utf-8; escaping=underscores",
-  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
-};
-
 /** The families of all registries, by name. */
 export function formatMetrics(registries: readonly MetricRegistry[], format: MetricFormat): string {
   const families = registries.flatMap((registry) => registry.collect());

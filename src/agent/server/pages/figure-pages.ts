@@ -1,10 +1,10 @@
 /** Metrics and statistics: `/metrics`, the pages below it, and `/stats/summary`. */
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { chooseMetricEncoding } from "../../../http/metric-encoding.ts";
 import { resetMetrics } from "../../../http/metrics-page.ts";
-import { negotiate } from "../../../http/negotiate.ts";
 import { bytesResponse, compressResponses, jsonResponse, textResponse } from "../../../http/respond.ts";
-import { formatMetrics, METRIC_MEDIA_TYPES } from "../../../std/metrics/text-format.ts";
-import { encodeMetricPage, PROTOBUF_MEDIA_TYPE } from "../../metrics/protobuf-page.ts";
+import { formatMetrics } from "../../../std/metrics/text-format.ts";
+import { encodeMetricPage } from "../../metrics/protobuf-page.ts";
 import type { Figures } from "../../stats/figures.ts";
 import type { Endpoints } from "../endpoints.ts";
 
@@ -34,22 +34,12 @@ export function addFigurePages(endpoints: Endpoints, figures: Figures): void {
   endpoints.redirect("/stats");
 }
 
-/** As kubelet, without OpenMetrics; a client that accepts neither format gets text. */
-const OFFERS = [
-  { mediaType: "text/plain", isProtobuf: false },
-  { mediaType: "application/vnd.google.protobuf", isProtobuf: true },
-] as const;
-
+/** As kubelet, without OpenMetrics. */
 function metricPage(accept: string | undefined, text: string): HttpResponse {
-  const chosen = negotiate(accept, OFFERS, (offer, { version, proto, encoding }) =>
-    offer.isProtobuf
-      ? proto === "io.prometheus.client.MetricFamily" && encoding === "delimited"
-      : version === undefined || version === "0.0.4",
-  );
+  const { encoding, mediaType } = chooseMetricEncoding(accept, ["text", "protobuf"]);
   const headers = { "process-start-time-unix": String(Math.floor(performance.timeOrigin / 1000)) };
-  return chosen?.offer.isProtobuf === true
-    ? bytesResponse(200, PROTOBUF_MEDIA_TYPE, encodeMetricPage(text), headers)
-    : bytesResponse(200, METRIC_MEDIA_TYPES.prometheus, Buffer.from(text), headers);
+  const body = encoding === "protobuf" ? encodeMetricPage(text) : Buffer.from(text);
+  return bytesResponse(200, mediaType, body, headers);
 }
 
 async function serveSummary(figures: Figures, { query }: HttpRequest): Promise<HttpResponse> {

@@ -1,9 +1,7 @@
 /** `/flagz` and `/statusz` of the agent, under their feature gates. */
-import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
 import { flagz, statusz } from "../../../http/zpages.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Endpoints } from "../endpoints.ts";
-import { goErrorResponse } from "../go-responses.ts";
 
 export interface StatusPagesOptions {
   /** Undefined: `/flagz` is not served. */
@@ -20,7 +18,7 @@ const COMPONENT = "kubelet";
 export function addStatusPages(endpoints: Endpoints, options: StatusPagesOptions, clock: Clock): void {
   const { flags, statusPage, version } = options;
   if (flags !== undefined) {
-    endpoints.path("/flagz", async (request) => showText(request, () => flagz(`${COMPONENT} flags`, flags, request)));
+    endpoints.path("/flagz", async (request) => flagz(`${COMPONENT} flags`, flags, request));
   }
   if (!statusPage) return;
   const startedMs = clock.now();
@@ -28,13 +26,6 @@ export function addStatusPages(endpoints: Endpoints, options: StatusPagesOptions
   endpoints.path("/statusz", async (request) => {
     const status = { startedMs, nowMs: clock.now(), runtimeVersion: `node${process.version}`, binaryVersion };
     const emulationVersion = binaryVersion.split(".").slice(0, 2).join(".");
-    return showText(request, () => statusz(COMPONENT, { ...status, emulationVersion }, request));
+    return statusz(COMPONENT, { ...status, emulationVersion }, request);
   });
-}
-
-/** Kubernetes requires a header that accepts plain text. */
-function showText({ headers }: HttpRequest, show: () => HttpResponse): HttpResponse {
-  const response = headers.accept === undefined ? undefined : show();
-  if (response?.status === 200) return response;
-  return goErrorResponse(406, "media type not acceptable, must be: text/plain");
 }
