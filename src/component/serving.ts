@@ -6,7 +6,7 @@ import type { SniCertificate } from "../flags/types/tls.ts";
 import { type HealthCheck, pageNotFound, respondHealth } from "../http/health.ts";
 import { registerHealthMetrics } from "../http/health-metrics.ts";
 import type { Filter, Handler } from "../http/message.ts";
-import { metricsResponse } from "../http/metrics-page.ts";
+import { metricsResponse } from "../http/metrics/metrics-page.ts";
 import { errorResponse, jsonResponse, textResponse } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import { explainAddressInUse } from "../http/server/address-in-use.ts";

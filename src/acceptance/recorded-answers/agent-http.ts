@@ -189,7 +189,8 @@ async function runPod(harness: Harness, pod: Pod): Promise<void> {
   harness.fake.execs.set("echo hi", { exitCode: 0, stdout: "hi\n" });
   harness.fake.programs.set("i", { exitAfterMs: 100, exitCode: 0 });
   harness.fake.programs.set("crash", { exitAfterMs: 100, exitCode: 1 });
-  harness.manager.put({ ...pod, metadata: { ...pod.metadata, name: "web", namespace: "default", uid: "uid-web" } });
+  const names = { name: "web", namespace: "default", uid: "uid-web" };
+  harness.manager.put({ ...pod, metadata: { ...pod.metadata, ...names, creationTimestamp: "2026-01-01T00:00:00Z" } });
   await harness.run(8);
   const lines = Array.from({ length: 10 }, (_, index) => `stdout F line ${index + 1}`);
   const logs: Readonly<Record<string, readonly string[]>> = {

@@ -1,7 +1,7 @@
 /** The pages for operators: metrics, profiles, flags and status. */
 
 import type { HttpResponse } from "../../http/message.ts";
-import { metricsResponse, resetMetrics } from "../../http/metrics-page.ts";
+import { metricsResponse, resetMetrics } from "../../http/metrics/metrics-page.ts";
 import { flagz, statusz } from "../../http/zpages.ts";
 import { lazy } from "../../std/async/lazy.ts";
 import type { Clock } from "../../std/time/clock.ts";

@@ -1,6 +1,6 @@
 /** The pages of the proxy over HTTP: health and metrics. */
 import { createServer } from "node:http";
-import { metricsResponse } from "../../http/metrics-page.ts";
+import { metricsResponse } from "../../http/metrics/metrics-page.ts";
 import { explainAddressInUse } from "../../http/server/address-in-use.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";

@@ -1,7 +1,7 @@
 /** Metrics and statistics: `/metrics`, the pages below it, and `/stats/summary`. */
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
-import { chooseMetricEncoding } from "../../../http/metric-encoding.ts";
-import { resetMetrics } from "../../../http/metrics-page.ts";
+import { chooseMetricEncoding } from "../../../http/metrics/metric-encoding.ts";
+import { resetMetrics } from "../../../http/metrics/metrics-page.ts";
 import { bytesResponse, compressResponses, jsonResponse, textResponse } from "../../../http/respond.ts";
 import { formatMetrics } from "../../../std/metrics/text-format.ts";
 import { encodeMetricPage } from "../../metrics/protobuf-page.ts";

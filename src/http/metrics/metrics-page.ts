@@ -1,10 +1,10 @@
 /** `/metrics` and `/metrics/slis`. */
 
-import type { MetricRegistry } from "../std/metrics/metrics.ts";
-import { formatMetrics } from "../std/metrics/text-format.ts";
-import type { HttpResponse } from "./message.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { formatMetrics } from "../../std/metrics/text-format.ts";
+import type { HttpResponse } from "../message.ts";
+import { bytesResponse, textResponse } from "../respond.ts";
 import { chooseMetricEncoding } from "./metric-encoding.ts";
-import { bytesResponse, textResponse } from "./respond.ts";
 
 /** A client that accepts neither format gets the first one, as scrapers expect. */
 export function metricsResponse(registries: readonly MetricRegistry[], accept: string | undefined): HttpResponse {

@@ -1,11 +1,11 @@
 import t from "tap";
-import { MetricRegistry } from "../std/metrics/metrics.ts";
-import { systemClock } from "../std/time/clock.ts";
-import { withClientMetrics } from "./client-metrics.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { systemClock } from "../../std/time/clock.ts";
+import { withClientMetrics } from "../client-metrics.ts";
+import { makeRequest } from "../request.ts";
+import { textResponse } from "../respond.ts";
+import { flagz, statusz } from "../zpages.ts";
 import { metricsResponse, resetMetrics } from "./metrics-page.ts";
-import { makeRequest } from "./request.ts";
-import { textResponse } from "./respond.ts";
-import { flagz, statusz } from "./zpages.ts";
 
 t.test("metricsResponse() serves Prometheus' text unless the client accepts OpenMetrics", async (t) => {
   const registry = new MetricRegistry();

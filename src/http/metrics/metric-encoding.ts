@@ -1,5 +1,5 @@
 /** How a client gets metrics, by its Accept header: as Go's library for Prometheus negotiates. */
-import { parseAccept } from "./negotiate.ts";
+import { parseAccept } from "../negotiate.ts";
 
 export type MetricEncoding = "text" | "openmetrics" | "protobuf";
 
