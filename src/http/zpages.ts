@@ -59,7 +59,7 @@ function page(content: string, { headers }: HttpRequest): HttpResponse {
     : textResponse(406, NOT_ACCEPTABLE, { "x-content-type-options": "nosniff" });
 }
 
-/** Other parameters than the charset would ask for another text. */
+/** Other parameters than the charset are for another text. */
 function acceptsText({ type, params }: MediaType): boolean {
   const [[name, value = ""] = [], ...more] = Object.entries(params);
   const isPlain = name === undefined || (name === "charset" && /^utf-8$/i.test(value));
