@@ -16,6 +16,13 @@ export interface ApiObject {
 export const allVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"] as const;
 export type Verb = (typeof allVerbs)[number];
 
+export interface StoredVersion {
+  /** That of its values; undefined for a version that has no protobuf form, whose JSON is converted. */
+  readonly schema?: ObjectSchema;
+  /** Returns the value in the version of the kind. */
+  readonly convert: (value: JsonObject) => JsonObject;
+}
+
 export interface Kind<T extends ApiObject = ApiObject> {
   /** The project's own alias: `coordination.svc.io`; empty for core. See `scheme.ts` for the alias of Kubernetes. */
   readonly group: string;
@@ -63,8 +70,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly featureGate?: string;
   /** The version in which Kubernetes 1.33 stores the kind, where it differs: discovery publishes its hash. */
   readonly storageVersion?: string;
-  /** Converts values that Kubernetes stores in a version that is not served, as JSON; by that version. */
-  readonly storedVersions?: Readonly<Record<string, (value: JsonObject) => JsonObject>>;
+  /** How values are read that Kubernetes stores in a version with other members; by that version. */
+  readonly storedVersions?: Readonly<Record<string, StoredVersion>>;
   /** A CustomResourceDefinition defines the kind. */
   readonly custom?: true;
   /** The group as the definition of a custom resource has it, which may be Kubernetes' alias of `group`. */

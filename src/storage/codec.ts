@@ -1,5 +1,5 @@
 /** Encodes objects for the store: as protobuf envelope, JSON or YAML. Decoding accepts all three. */
-import { type ApiObject, type JsonObject, type Kind, storageKindOf } from "../api/kind.ts";
+import { type ApiObject, type JsonObject, type Kind, type StoredVersion, storageKindOf } from "../api/kind.ts";
 import { formatApiVersion, kubernetesGroup } from "../api/scheme.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeJson } from "../schema/json/encode.ts";
@@ -8,6 +8,7 @@ import { parseJson } from "../schema/json/parse.ts";
 import { decodeProtobuf } from "../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { decodeEnvelope, encodeEnvelope, type Magic } from "../schema/protobuf/envelope.ts";
+import type { ObjectSchema } from "../schema/schema.ts";
 import { encodeYaml } from "../schema/yaml/write-yaml.ts";
 import { parseYaml } from "../schema/yaml/yaml.ts";
 
@@ -109,20 +110,27 @@ export function parseValue(bytes: Uint8Array): unknown {
 function fromText<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {
   const text = parseValue(bytes);
   if ((text as ApiObject | null | undefined)?.kind !== kind.kind) throw new Error(`it does not hold a ${kind.kind}`);
-  const { value, errors } = decode(kind.schema, inVersionOf(kind, text as JsonObject));
-  const error = errors[0];
-  if (error !== undefined) throw new Error(`field ${error.path}: ${error.message}`);
-  return value as T;
+  const version = storedVersion(kind, String((text as ApiObject).apiVersion));
+  if (version?.schema !== undefined) return version.convert(fromJson(version.schema, text) as JsonObject) as T;
+  return fromJson(kind.schema, version?.convert(text as JsonObject) ?? text) as T;
 }
 
-function inVersionOf(kind: Kind, value: JsonObject): JsonObject {
-  if (kind.storedVersions === undefined) return value;
-  const version = String(value.apiVersion).split("/").at(-1) ?? "";
-  return kind.storedVersions[version]?.(value) ?? value;
+function fromJson(schema: ObjectSchema, json: unknown): unknown {
+  const { value, errors } = decode(schema, json);
+  const error = errors[0];
+  if (error !== undefined) throw new Error(`field ${error.path}: ${error.message}`);
+  return value;
+}
+
+/** Undefined where the value has the members of the kind. */
+function storedVersion({ storedVersions }: Kind, apiVersion: string): StoredVersion | undefined {
+  return storedVersions?.[apiVersion.slice(apiVersion.lastIndexOf("/") + 1)];
 }
 
 function fromEnvelope<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {
   const envelope = decodeEnvelope(bytes);
   if (envelope.kind !== kind.kind) throw new Error(`it holds a ${envelope.kind}, not a ${kind.kind}`);
-  return decodeProtobuf(kind.schema, envelope.raw) as T;
+  const version = storedVersion(kind, envelope.apiVersion);
+  if (version?.schema === undefined) return decodeProtobuf(kind.schema, envelope.raw) as T;
+  return version.convert(decodeProtobuf(version.schema, envelope.raw) as JsonObject) as T;
 }

@@ -25,7 +25,7 @@ export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   ],
   storageName: "apiextensions.k8s.io/customresourcedefinitions",
   storageVersion: "v1beta1",
-  storedVersions: { v1beta1: fromV1beta1 },
+  storedVersions: { v1beta1: { convert: fromV1beta1 } },
   schema: customResourceDefinition,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},

@@ -41,7 +41,7 @@ interface FlatVersion<T extends ApiObject, S extends ApiObject> {
 /** Returns the kind in a flat version, which stores the other. */
 function flatVersionOf<T extends ApiObject, S extends ApiObject>(options: FlatVersion<T, S>): Kind<T> {
   const { kind, version, since, schema, toStorage, fromStorage } = options;
-  const { rowConditions: _, compareRows: __, ...shared } = kind;
+  const { rowConditions: _, compareRows: __, storedVersions: ___, ...shared } = kind;
   const conversion: Conversion<T> = { storageKind: kind, toStorage, fromStorage };
   return {
     ...shared,

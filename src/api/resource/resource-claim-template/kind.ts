@@ -3,6 +3,7 @@ import { ageColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
+import { storedTemplates } from "../flat-versions/stored.ts";
 import { setDeviceDefaults } from "../resource-claim/strategy.ts";
 import { validateDeviceClaim } from "../resource-claim/validation.ts";
 import { type ResourceClaimTemplate, resourceClaimTemplate } from "../schemas.ts";
@@ -12,6 +13,7 @@ export const resourceClaimTemplateKind: Kind<ResourceClaimTemplate> = {
   version: "v1beta2",
   since: "1.33",
   storageVersion: "v1beta1",
+  storedVersions: storedTemplates,
   kind: "ResourceClaimTemplate",
   listKind: "ResourceClaimTemplateList",
   plural: "resourceclaimtemplates",

@@ -1,6 +1,7 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
+import { storedClaims } from "../flat-versions/stored.ts";
 import { type ResourceClaim, resourceClaim } from "../schemas.ts";
 import { resourceClaimStatusStrategy, resourceClaimStrategy } from "./strategy.ts";
 
@@ -9,6 +10,7 @@ export const resourceClaimKind: Kind<ResourceClaim> = {
   version: "v1beta2",
   since: "1.33",
   storageVersion: "v1beta1",
+  storedVersions: storedClaims,
   kind: "ResourceClaim",
   listKind: "ResourceClaimList",
   plural: "resourceclaims",

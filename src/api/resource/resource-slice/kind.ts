@@ -3,6 +3,7 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { setTaintTime } from "../device-taints.ts";
+import { storedSlices } from "../flat-versions/stored.ts";
 import { type ResourceSlice, resourceSlice } from "../schemas.ts";
 import { validateSlice } from "./validation.ts";
 
@@ -11,6 +12,7 @@ export const resourceSliceKind: Kind<ResourceSlice> = {
   version: "v1beta2",
   since: "1.33",
   storageVersion: "v1beta1",
+  storedVersions: storedSlices,
   kind: "ResourceSlice",
   listKind: "ResourceSliceList",
   plural: "resourceslices",
