@@ -26,6 +26,9 @@ export function isEmpty(member: Member, value: unknown): boolean {
   }
 }
 
+/** The value of a required list that is absent: Go distinguishes it from an empty one. */
+export const NIL_LIST: readonly never[] = Object.freeze([]);
+
 /** Go's zero value of the type, which replaces null in lists and maps. */
 export function zeroOf(schema: Schema): unknown {
   switch (schema.type) {

@@ -4,7 +4,7 @@ import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ClientAuthorities } from "../authentication/authenticators.ts";
-import { ensure, OWN_FIELD_MANAGER, systemScope } from "./ensure.ts";
+import { ensure, systemScope } from "./ensure.ts";
 
 export const TRUST_CONFIG_MAP = "extension-apiserver-authentication";
 /** The namespaces that Kubernetes' extension servers and the project's read the ConfigMap from. */
@@ -28,7 +28,7 @@ export async function publishAuthenticationTrust(
       return Object.entries(data).every(([key, value]) => found.data?.[key] === value) ? undefined : { ...found, data };
     };
     const scope = systemScope(namespace, signal);
-    await ensure(registries.of(configMapKind), scope, wanted, correct, OWN_FIELD_MANAGER);
+    await ensure(registries.of(configMapKind), scope, wanted, correct);
   }
 }
 

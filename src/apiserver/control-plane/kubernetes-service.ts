@@ -34,7 +34,7 @@ import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../..
 import { type Revision, StoreError } from "../../storage/store.ts";
 import type { ServicesConfig } from "../config/config.ts";
 import { AllocationMetrics } from "../metrics/allocation-metrics.ts";
-import { systemScope } from "./ensure.ts";
+import { OWN_FIELD_MANAGER, systemScope } from "./ensure.ts";
 
 /** The name of the API's service, and of the ServiceCIDR that holds --service-cluster-ip-range. */
 export const KUBERNETES_SERVICE = "kubernetes";
@@ -132,7 +132,8 @@ export async function startServiceAllocation(
     log.warn("The ServiceCIDR differs from --service-cluster-ip-range and is used unchanged", { inUse, wanted });
   };
   const reconcileApiServices = async (): Promise<void> => {
-    if (usesObjects) await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, onDifferentCidr);
+    if (usesObjects)
+      await ensureServiceCidr(cidrs, ranges.map(formatCidr), { ...scope, group: "networking.k8s.io" }, onDifferentCidr);
     await ensureApiService(services, KUBERNETES_SERVICE, config, firstAddress(ranges[0]), signal);
     for (const name of config.serviceNames.filter((each) => each !== KUBERNETES_SERVICE))
       await ensureApiService(services, name, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
@@ -233,7 +234,7 @@ async function ensureServiceCidr(
   if (found === undefined)
     await createMissing(registry, scope, { metadata: { name: KUBERNETES_SERVICE }, spec: { cidrs: wanted } });
   else if (cidrs.length === 1 && wanted.length === 2 && cidrs[0] === wanted[0]) {
-    await update(registry, scope, KUBERNETES_SERVICE, { ...found, spec: { cidrs: wanted } });
+    await update(registry, scope, KUBERNETES_SERVICE, { ...found, spec: { cidrs: wanted } }, OWN_FIELD_MANAGER);
   } else if (!deepEqual(cidrs, wanted)) {
     onDifference(cidrs.join(","), wanted.join(","));
   }
@@ -255,7 +256,7 @@ async function ensureServiceCidr(
 
 async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): Promise<void> {
   try {
-    await create(registry, scope, object);
+    await create(registry, scope, object, OWN_FIELD_MANAGER);
   } catch (error) {
     // Another server over the same store created it first.
     if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
@@ -277,9 +278,9 @@ async function ensureApiService(
   const found = await services.objects.get(services.objects.key(API_SERVICE_NAMESPACE, name));
   if (found === undefined) {
     const labels = { component: "apiserver", provider: name };
-    const spec = { type, clusterIP, ports, sessionAffinity: "None" } as const;
+    const spec = { type, clusterIP, ports, ipFamilyPolicy: "SingleStack", sessionAffinity: "None" } as const;
     await createMissing(services, scope, { metadata: { name, namespace: API_SERVICE_NAMESPACE, labels }, spec });
   } else if (isApiService(found) && (found.spec?.type !== type || !deepEqual(found.spec.ports, ports))) {
-    await update(services, scope, name, { ...found, spec: { ...found.spec, type, ports } });
+    await update(services, scope, name, { ...found, spec: { ...found.spec, type, ports } }, OWN_FIELD_MANAGER);
   }
 }

@@ -3,7 +3,7 @@ import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { dayOf, LEGACY_TRACKING, startOfDay, TRACKED_SINCE } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { ensure, OWN_FIELD_MANAGER, systemScope } from "./ensure.ts";
+import { ensure, systemScope } from "./ensure.ts";
 
 /**
  * Records in a ConfigMap the day since which the use of legacy tokens is tracked. An invalid or future day is
@@ -22,5 +22,5 @@ export async function ensureLegacyTokenTracking(
     return since !== undefined && since <= now ? undefined : { ...found, data: { ...found.data, ...data } };
   };
   const wanted = { metadata: LEGACY_TRACKING, data };
-  await ensure(registries.of(configMapKind), scope, wanted, correct, OWN_FIELD_MANAGER);
+  await ensure(registries.of(configMapKind), scope, wanted, correct);
 }

@@ -20,6 +20,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { update } from "../../registry/update.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
+import { OWN_FIELD_MANAGER } from "./ensure.ts";
 
 const AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate";
 
@@ -52,20 +53,20 @@ async function reconcileOne<T extends ApiObject>(
   const registry = registries.of(kind);
   const { name = "", namespace = "" } = wanted.metadata ?? {};
   const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
-  const scope: Scope = { namespace, group: kind.group, user, signal };
+  const scope: Scope = { namespace, group: kubernetesGroup(kind.group), user, signal };
   const found = (await registry.freshCache(scope)).get(registry.key(scope, name))?.object;
   try {
     if (found === undefined) {
-      await create(registry, scope, wanted);
+      await create(registry, scope, wanted, OWN_FIELD_MANAGER);
     } else if (found.metadata?.annotations?.[AUTOUPDATE] !== "false") {
       const next = mergeMetadata(merge(found, wanted), found, wanted);
       if (deepEqual(next, found)) return;
       if (hasOtherRoleRef(found, wanted)) {
         // The roleRef of a binding is immutable.
         await remove(registry, scope, name, {});
-        await create(registry, scope, wanted);
+        await create(registry, scope, wanted, OWN_FIELD_MANAGER);
       } else {
-        await update(registry, scope, name, next);
+        await update(registry, scope, name, next, OWN_FIELD_MANAGER);
       }
     }
   } catch (error) {

@@ -3,7 +3,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { isEmptySet, noFields, union } from "../../schema/apply/fieldpath/field-set.ts";
-import { toJsonValue } from "../../schema/apply/json-value.ts";
+import { toCreatedJsonValue, toJsonValue } from "../../schema/apply/json-value.ts";
 import { type ManagedFields, type ManagerContext, updateManagers } from "../../schema/apply/managers.ts";
 import { IdentityError } from "../../schema/apply/shape.ts";
 import { areLong } from "../../schema/value/check-values.ts";
@@ -152,7 +152,8 @@ export function* managersAfterUpdate<T extends ApiObject>(
   const manager = newManager(request, "Update", fieldManager);
   const context = { ...managerContext(request, managers, live, manager, conversions, isLong), name: CURRENT };
   if (isLong) yield;
-  const value = toFieldsValue(registry.kind, next);
+  const isCreate = live.metadata === undefined;
+  const value = isCreate ? toCreatedJsonValue(registry.kind.schema, next) : toFieldsValue(registry.kind, next);
   if (isLong) yield;
   const after = new Map(yield* updateManagers(context, value));
   const fields = after.get(CURRENT)?.fields ?? noFields;

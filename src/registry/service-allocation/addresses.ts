@@ -128,7 +128,7 @@ export class ServiceAddresses implements ClusterIpAllocator {
       spec: { parentRef: { resource: "services", namespace, name } },
     };
     try {
-      await create(this.#addresses, clusterScope(scope), object);
+      await create(this.#addresses, clusterScope(scope), object, { fieldManager: "kube-apiserver" });
       return true;
     } catch (error) {
       if (error instanceof StatusError && error.status.reason === "AlreadyExists") return false;
@@ -159,7 +159,7 @@ export class ServiceAddresses implements ClusterIpAllocator {
 
 function clusterScope(scope: Scope): Scope {
   const { user, signal } = scope;
-  return { namespace: "", group: "networking.svc.io", user, signal };
+  return { namespace: "", group: "networking.k8s.io", user, signal };
 }
 
 export function isAllocatedTo({ spec }: IPAddress, { namespace, name }: ServiceName): boolean {

@@ -8,34 +8,43 @@ import { isEmptyValue, isWrittenEmpty, textWhenAbsent } from "../json/encode.ts"
 import { type Member, membersOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepFreeze } from "../value/freeze.ts";
+import { NIL_LIST } from "../zero-value.ts";
 
 /** Returns the value itself when nothing changes; otherwise the result shares the unchanged parts with it. */
 export function toJsonValue(schema: Schema, value: unknown): unknown {
-  return converterOf(schema)(value);
+  return converterOf(schema, converters)(value);
+}
+
+/** As `toJsonValue`, without the required lists that a created object does not have: their value is that of no object. */
+export function toCreatedJsonValue(schema: Schema, value: unknown): unknown {
+  return converterOf(schema, convertersOfCreated)(value);
 }
 
 type Converter = (value: unknown) => unknown;
 
-const converters = new WeakMap<Schema, Converter>();
+type Converters = WeakMap<Schema, Converter>;
+
+const converters: Converters = new WeakMap();
+const convertersOfCreated: Converters = new WeakMap();
 const keepValue: Converter = (value) => value;
 
-function converterOf(schema: Schema): Converter {
-  let converter = converters.get(schema);
+function converterOf(schema: Schema, cache: Converters): Converter {
+  let converter = cache.get(schema);
   if (converter === undefined) {
-    converter = compile(schema);
-    converters.set(schema, converter);
+    converter = compile(schema, cache);
+    cache.set(schema, converter);
   }
   return converter;
 }
 
-function compile(schema: Schema): Converter {
+function compile(schema: Schema, cache: Converters): Converter {
   switch (schema.type) {
     case "object":
-      return schema.unstructured === true ? keepValue : objectConverter(schema);
+      return schema.unstructured === true ? keepValue : objectConverter(schema, cache);
     case "list":
-      return containsObjects(schema.items) ? listConverter(() => converterOf(schema.items)) : keepValue;
+      return containsObjects(schema.items) ? listConverter(() => converterOf(schema.items, cache)) : keepValue;
     case "map":
-      return containsObjects(schema.values) ? mapConverter(() => converterOf(schema.values)) : keepValue;
+      return containsObjects(schema.values) ? mapConverter(() => converterOf(schema.values, cache)) : keepValue;
     default:
       return keepValue;
   }
@@ -49,6 +58,8 @@ function containsObjects(schema: Schema): boolean {
 interface Slot {
   readonly name: string;
   readonly convert: Converter;
+  /** Whether an absent required list is left out. */
+  readonly omitsNil: boolean;
   /** Whether an empty value is written. */
   readonly always: boolean;
   /** The value that JSON carries for an absent member; undefined when it carries none. */
@@ -56,13 +67,13 @@ interface Slot {
 }
 
 /** Visits the members of the value: of schemas with many members, most objects have few. */
-function objectConverter(schema: ObjectSchema): Converter {
+function objectConverter(schema: ObjectSchema, cache: Converters): Converter {
   let slots: ReadonlyMap<string, Slot> | undefined;
   let written: readonly Slot[] = [];
   return (value) => {
     if (typeof value !== "object" || value === null) return value;
     if (slots === undefined) {
-      slots = slotsOf(schema);
+      slots = slotsOf(schema, cache);
       written = [...slots.values()].filter(({ absent }) => absent() !== undefined);
     }
     const members = value as Readonly<Record<string, unknown>>;
@@ -86,13 +97,14 @@ function objectConverter(schema: ObjectSchema): Converter {
   };
 }
 
-function slotsOf(schema: ObjectSchema): ReadonlyMap<string, Slot> {
+function slotsOf(schema: ObjectSchema, cache: Converters): ReadonlyMap<string, Slot> {
   return new Map(
     membersOf(schema).map((member) => [
       member.name,
       {
         name: member.name,
-        convert: converterOf(member.schema),
+        convert: converterOf(member.schema, cache),
+        omitsNil: cache === convertersOfCreated,
         always: isWrittenEmpty(member),
         absent: absentValue(member),
       },
@@ -114,7 +126,8 @@ function absentValue(member: Member): () => unknown {
   };
 }
 
-function convertMember({ convert, always, absent }: Slot, member: unknown): unknown {
+function convertMember({ convert, omitsNil, always, absent }: Slot, member: unknown): unknown {
+  if (omitsNil && member === NIL_LIST) return undefined;
   if (member === undefined || member === null) return absent();
   return always || !isEmptyValue(member) ? convert(member) : undefined;
 }

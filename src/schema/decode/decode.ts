@@ -25,7 +25,7 @@ import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { canonicalizeQuantity, explainQuantityError } from "../value/quantity.ts";
 import { canonicalizeTime, formatDuration, parseDuration } from "../value/time.ts";
 import { explainTimeError } from "../value/time-error.ts";
-import { isEmpty, zeroOf } from "../zero-value.ts";
+import { isEmpty, NIL_LIST, zeroOf } from "../zero-value.ts";
 import {
   type DecodeContext,
   type DecodeError,
@@ -325,7 +325,8 @@ function objectDecoder(schema: ObjectSchema): Decoder {
 /** Sets an absent required member to its zero value, as in Go. Times stay absent, and bytes, whose zero is nil. */
 function fillRequired(members: Record<string, unknown>, { member, decode }: Slot, context: DecodeContext): void {
   if (member.schema.type === "bytes") return;
-  const zero = member.schema.type === "object" ? decode({}, context) : zeroOf(member.schema);
+  const { type } = member.schema;
+  const zero = type === "object" ? decode({}, context) : type === "list" ? NIL_LIST : zeroOf(member.schema);
   if (zero !== null) members[member.name] = zero;
 }
 

@@ -21,3 +21,15 @@ function canonicalName(name: string): string | undefined {
     throw error;
   }
 }
+
+const DIRECTORIES: ReadonlySet<string> = new Set(
+  (
+    "Africa America America/Argentina America/Indiana America/Kentucky America/North_Dakota Antarctica Arctic Asia " +
+    "Atlantic Australia Brazil Canada Chile Etc Europe Indian Mexico Pacific US"
+  ).split(" "),
+);
+
+/** Whether the name is that of a directory of time zones, which Go fails to read. */
+export function isZoneDirectory(name: string): boolean {
+  return DIRECTORIES.has(name);
+}

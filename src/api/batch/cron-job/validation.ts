@@ -4,7 +4,7 @@ import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateJobSpec } from "../job/validation.ts";
 import { CronError, parseCronSchedule } from "./schedule.ts";
 import type { CronJob, CronJobSpec } from "./schema.ts";
-import { isTimeZone } from "./time-zone.ts";
+import { isTimeZone, isZoneDirectory } from "./time-zone.ts";
 
 /** Names of jobs append a timestamp of eleven characters. */
 const NAME_MAX = 52;
@@ -57,6 +57,7 @@ function validateTimeZone(zone: string | undefined): readonly FieldError[] {
   // Go resolves the name in this spelling only.
   if (zone.toLowerCase() === "local") return [invalidField(field, zone, LOCAL), ...(zone === "Local" ? [] : [unknown])];
   if (zone.includes("..") && hasZoneCharacters(zone)) return [invalidField(field, zone, "time: invalid location name")];
+  if (isZoneDirectory(zone)) return [invalidField(field, zone, "is a directory")];
   return isTimeZone(zone) ? [] : [unknown];
 }
 

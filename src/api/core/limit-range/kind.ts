@@ -24,8 +24,11 @@ export const limitRangeKind: Kind<LimitRange> = {
   strategy: {
     generatesMissingName: true,
     allowCreateOnUpdate: true,
-    setDefaults: ({ spec, ...object }) =>
-      spec === undefined ? object : { ...object, spec: { ...spec, limits: spec.limits.map(setItemDefaults) } },
+    setDefaults: (object) => {
+      const { spec } = object;
+      if (spec === undefined || spec.limits.length === 0) return object;
+      return { ...object, spec: { ...spec, limits: spec.limits.map(setItemDefaults) } };
+    },
     validate: validateLimitRange,
   },
 };
