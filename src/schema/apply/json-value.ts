@@ -15,7 +15,7 @@ export function toJsonValue(schema: Schema, value: unknown): unknown {
   return converterOf(schema, converters)(value);
 }
 
-/** As `toJsonValue`, without the required lists that a created object does not have: their value is that of no object. */
+/** As `toJsonValue`, without required lists that a created object lacks: they have the value of no object. */
 export function toCreatedJsonValue(schema: Schema, value: unknown): unknown {
   return converterOf(schema, convertersOfCreated)(value);
 }
