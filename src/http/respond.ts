@@ -1,6 +1,6 @@
-import { compose } from "node:stream";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
+import { composeBody } from "./compose-body.ts";
 import { HttpError } from "./http-error.ts";
 import type { Filter, HttpResponse, ResponseHeaders } from "./message.ts";
 import { bodyLength, isStreamed } from "./server/write-body.ts";
@@ -81,7 +81,7 @@ async function compressResponse(
 }
 
 function compressStream(response: HttpResponse, body: AsyncIterable<Uint8Array>): HttpResponse {
-  const compressed = compose(body, createGzip({ level: GZIP_LEVEL }));
+  const compressed = composeBody(body, createGzip({ level: GZIP_LEVEL }));
   return { ...response, headers: { ...response.headers, ...COMPRESSED }, body: compressed };
 }
 

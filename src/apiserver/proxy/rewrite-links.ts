@@ -2,8 +2,9 @@
  * Rewrites the links of proxied responses, so that they lead through the proxy: URLs in attributes of `text/html`, and
  * `Location`. Only links with an absolute path on the same host change.
  */
-import { compose, Transform } from "node:stream";
+import { Transform } from "node:stream";
 import { createDeflate, createGunzip, createGzip, createInflate } from "node:zlib";
+import { composeBody } from "../../http/compose-body.ts";
 import type { HttpResponse } from "../../http/message.ts";
 
 export interface LinkContext {
@@ -29,9 +30,9 @@ export function rewriteLinks(response: HttpResponse, context: LinkContext): Http
 type Codec = (body: AsyncIterable<Uint8Array>, rewriter: Transform) => AsyncIterable<Uint8Array>;
 
 const codecs: Readonly<Record<string, Codec>> = {
-  identity: (body, rewriter) => compose(body, rewriter),
-  gzip: (body, rewriter) => compose(body, createGunzip(), rewriter, createGzip()),
-  deflate: (body, rewriter) => compose(body, createInflate(), rewriter, createDeflate()),
+  identity: (body, rewriter) => composeBody(body, rewriter),
+  gzip: (body, rewriter) => composeBody(body, createGunzip(), rewriter, createGzip()),
+  deflate: (body, rewriter) => composeBody(body, createInflate(), rewriter, createDeflate()),
 };
 
 const ABSOLUTE = /^(?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)/i;

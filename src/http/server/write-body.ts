@@ -64,7 +64,7 @@ export function writeSmallBody(sink: Writable, body: Body): boolean {
 /** Ends a stream that will not be read. */
 export function discardBody(body: Body): void {
   // The iterator of a stream that nothing has been read of would not destroy it.
-  if (body instanceof Readable) body.destroy();
+  if (body instanceof Readable) body.on("error", () => {}).destroy();
   else if (isStreamed(body)) abandon(body[Symbol.asyncIterator]());
 }
 
