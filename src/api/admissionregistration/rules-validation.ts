@@ -2,6 +2,7 @@
 import type { Environment } from "../../cel/environment.ts";
 import { boolType } from "../../cel/values/types.ts";
 import {
+  type BadValue,
   duplicateField,
   errorsMax,
   type FieldError,
@@ -55,7 +56,7 @@ function validateList(
   values: readonly string[],
   path: string,
   what: string,
-  shown: unknown = values,
+  shown: BadValue = values,
 ): readonly FieldError[] {
   if (values.length === 0) return [requiredField(path)];
   const both = values.length > 1 && values.includes("*");
@@ -63,7 +64,7 @@ function validateList(
 }
 
 /** As Go prints a list of a string type: `[]admissionregistration.OperationType{"*"}`. */
-export function goList(type: string, values: readonly string[]): unknown {
+export function goList(type: string, values: readonly string[]): BadValue {
   return unquoted(`[]admissionregistration.${type}{${values.map((value) => goQuote(value)).join(", ")}}`);
 }
 

@@ -1,6 +1,12 @@
 /** Rules that a gate adds to those of a kind's strategy, while it has the value that makes validation stricter. */
 import type { FeatureLookup } from "../../flags/gates.ts";
-import { errorsMax, type FieldError, invalidField, notSupported } from "../../schema/validation/field-error.ts";
+import {
+  errorsMax,
+  type FieldError,
+  invalidField,
+  notSupported,
+  unstructured,
+} from "../../schema/validation/field-error.ts";
 import { parseCidr, parseIp } from "../../std/net/ip.ts";
 import { type ApiObject, type Kind, storageKindOf } from "../kind.ts";
 import { strictLegacyCidrProblems, strictLegacyIpProblems } from "../meta/validation/ip.ts";
@@ -150,7 +156,7 @@ function compile(rule: GatedRule, features: FeatureLookup, scope: string): Check
         if (value === "") continue;
         const field = rule.reportsParent ? at.slice(0, at.lastIndexOf(".")) : at;
         const problems = rule.problems?.(String(value), inner) ?? [];
-        for (const problem of problems) errors.push(invalidField(field, value, problem));
+        for (const problem of problems) errors.push(invalidField(field, unstructured(value), problem));
         if (errors.length >= errorsMax) return errors;
       }
     }

@@ -11,6 +11,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  unstructured,
 } from "../../schema/validation/field-error.ts";
 import { CONFIGURATION_BYTES_MAX } from "../config/flag-file.ts";
 
@@ -159,7 +160,7 @@ function validateConnection({ proxyProtocol = "", transport: over }: Connection,
 }
 
 function validateHttpConnect({ tcp, uds }: Transport, path: string): readonly FieldError[] {
-  if (tcp && uds) return [invalidField(`${path}.tcp`, tcp, "TCP and UDS cannot both be set")];
+  if (tcp && uds) return [invalidField(`${path}.tcp`, unstructured(tcp), "TCP and UDS cannot both be set")];
   if (uds) return validateUnix(uds, `${path}.uds`);
   if (!tcp) return [requiredField(`${path}.tcp`, "One of TCP or UDS must be set")];
   const { url = "", tlsConfig: tls } = tcp;

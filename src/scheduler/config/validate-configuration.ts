@@ -2,6 +2,7 @@
 import { isExtendedResource } from "../../api/core/resources/names.ts";
 import { qualifiedName } from "../../api/meta/validation/names.ts";
 import {
+  type BadValue,
   duplicateField,
   type FieldError,
   invalidField,
@@ -83,7 +84,7 @@ function checkElection(election: CheckedSettings["election"]): Errors {
   if (election === undefined) return [];
   const path = (name: string): string => child("leaderElection", name);
   const { resourceLock, leaseDuration, renewDeadline, retryPeriod } = election;
-  const format = (time: bigint): unknown => unquoted(`v1.Duration{Duration:${time}}`);
+  const format = (time: bigint): BadValue => unquoted(`v1.Duration{Duration:${time}}`);
   const times = Object.entries({ leaseDuration, renewDeadline, retryPeriod });
   return [
     ...times

@@ -6,6 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
+  unstructured,
 } from "../validation/field-error.ts";
 import { child, key } from "../value/field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertyOf } from "./json-schema-props.ts";
@@ -54,7 +55,7 @@ function checkKeyedList(props: JsonSchemaProps, path: string): readonly FieldErr
     errors.push(requiredField(field, "must have a schema if x-kubernetes-list-type is map"));
   } else if (items === undefined) {
     const why = "must only have a single schema if x-kubernetes-list-type is map";
-    errors.push(invalidField(field, props.items, why));
+    errors.push(invalidField(field, unstructured(props.items), why));
   } else if (items.type !== "object") {
     const why = "must be object if parent array's x-kubernetes-list-type is map";
     errors.push(invalidField(child(field, "type"), items.type ?? "", why));

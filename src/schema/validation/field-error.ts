@@ -81,7 +81,7 @@ export function requiredField(field: string, detail = ""): FieldError {
   return { type: "FieldValueRequired", field, badValue: "", detail };
 }
 
-export function invalidField(field: string, badValue: unknown, detail: string): FieldError {
+export function invalidField(field: string, badValue: BadValue, detail: string): FieldError {
   return { type: "FieldValueInvalid", field, badValue, detail };
 }
 
@@ -93,40 +93,61 @@ export function invalidCombination(field: string, detail: string): FieldError {
   return { type: "FieldValueInvalid", field, badValue: omitted, detail };
 }
 
+/** Objects need their schema to be formatted: `goStruct()`. */
+export type BadValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | undefined
+  | Uint8Array
+  | readonly string[]
+  | Formatted;
+
+/** A value that is formatted when it is shown. */
+abstract class Formatted {
+  /** Without it, every object would be one. */
+  readonly isFormatted = true;
+  abstract toString(): string;
+}
+
 /** A value that Go formats without quotes: `Invalid value: floppy: …`. */
-class UnquotedText {
+class UnquotedText extends Formatted {
   readonly text: string;
   constructor(text: string) {
+    super();
     this.text = text;
   }
-  toString(): string {
+  override toString(): string {
     return this.text;
   }
 }
 
-/** A part of a custom resource, formatted when it is shown. */
-class UnstructuredValue {
+/** A part of a custom resource. */
+class UnstructuredValue extends Formatted {
   readonly #value: unknown;
   constructor(value: unknown) {
+    super();
     this.#value = value;
   }
-  toString(): string {
+  override toString(): string {
     return formatUnstructured(this.#value, VALUE_SHOWN_MAX);
   }
 }
 
 /** A `badValue` of a custom resource: objects and lists are formatted as Go's maps and slices. */
-export function unstructured(value: unknown): unknown {
-  return typeof value === "object" && value !== null ? new UnstructuredValue(value) : value;
+export function unstructured(value: unknown): BadValue {
+  return typeof value === "object" && value !== null ? new UnstructuredValue(value) : (value as BadValue);
 }
 
 /** A `badValue` that is formatted without quotes. */
-export function unquoted(text: string): unknown {
+export function unquoted(text: string): BadValue {
   return new UnquotedText(text);
 }
 
 /** A `badValue` for an RFC 3339 time, formatted as Go does. */
-export function unquotedTime(time: string): unknown {
+export function unquotedTime(time: string): BadValue {
   return unquoted(`${time.replace("T", " ").replace(/(?:\.0+|(\.\d*[1-9])0*)?Z$/, "$1")} +0000 UTC`);
 }
 
@@ -220,7 +241,7 @@ function formatValue(value: unknown): string {
       return '"null"';
     default:
       if (value === null) return '"null"';
-      if (value instanceof UnquotedText || value instanceof UnstructuredValue) return shorten(value.toString());
+      if (value instanceof Formatted) return shorten(value.toString());
       if (value instanceof Uint8Array)
         return `[]byte{${[...value.subarray(0, BYTES_SHOWN_MAX)].map(formatByte).join(", ")}}`;
       // Decoding leaves no empty lists: an empty one was absent.

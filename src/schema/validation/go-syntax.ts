@@ -3,14 +3,14 @@
 import { membersOf } from "../members.ts";
 import type { Schema } from "../schema.ts";
 import { goQuote } from "../value/go-quote.ts";
-import { unquoted } from "./field-error.ts";
+import { type BadValue, unquoted } from "./field-error.ts";
 import { goFieldName, goTypeName, isPointer } from "./go-diff.ts";
 
 /** The address of a pointer; Kubernetes' differ from message to message. */
-const ADDRESS = "0xc000000000";
+export const POINTER_ADDRESS = "0xc000000000";
 
 /** A `badValue` that is formatted as a Go struct: `flowcontrol.GroupSubject{Name:"a"}`. */
-export function goStruct(schema: Schema, value: unknown): unknown {
+export function goStruct(schema: Schema, value: unknown): BadValue {
   return unquoted(formatGoSyntax(schema, value));
 }
 
@@ -23,7 +23,7 @@ function typeName(schema: Schema): string {
 /** A time formats itself, also behind a pointer. */
 function formatPointer(schema: Schema, value: unknown): string {
   if (schema.type === "special" && schema.format === "time") return value === undefined ? "<nil>" : formatTime(value);
-  return `(*${typeName(schema)})(${value === undefined ? "nil" : ADDRESS})`;
+  return `(*${typeName(schema)})(${value === undefined ? "nil" : POINTER_ADDRESS})`;
 }
 
 /** Kubernetes reads times in the zone of the host. */
@@ -58,6 +58,7 @@ function formatGoSyntax(schema: Schema, value: unknown): string {
       return `${typeName(schema)}{${texts.join(", ")}}`;
     }
     case "special":
+      if (schema.format === "intOrString") return formatIntOrString(value);
       return schema.format === "time" ? formatTime(value) : goQuote(String(value ?? ""));
     case "integer":
     case "number":
@@ -67,4 +68,9 @@ function formatGoSyntax(schema: Schema, value: unknown): string {
     default:
       return goQuote(String(value ?? ""));
   }
+}
+
+function formatIntOrString(value: unknown): string {
+  const text = typeof value === "string";
+  return `intstr.IntOrString{Type:${text ? 1 : 0}, IntVal:${text ? 0 : Number(value ?? 0)}, StrVal:${goQuote(text ? value : "")}}`;
 }

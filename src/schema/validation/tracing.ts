@@ -1,7 +1,7 @@
 /** Kubernetes' rules for the members of a TracingConfiguration, which several programs have in their configuration. */
 
 import { goQuote } from "../value/go-quote.ts";
-import { type FieldError, invalidField } from "./field-error.ts";
+import { type BadValue, type FieldError, invalidField } from "./field-error.ts";
 
 const RATE_MAX = 1_000_000;
 const SCHEMES = ["dns", "unix", "unix-abstract"];
@@ -16,7 +16,7 @@ export function validateTracing(
 ): readonly FieldError[] {
   const at = (member: string): string => (path === "" ? member : `${path}.${member}`);
   const errors: FieldError[] = [];
-  const invalid = (member: string, value: unknown, why: string): void =>
+  const invalid = (member: string, value: BadValue, why: string): void =>
     void errors.push(invalidField(at(member), value, why));
   if (rate !== undefined && rate < 0) invalid("samplingRatePerMillion", rate, "sampling rate must be positive");
   if (rate !== undefined && rate > RATE_MAX) {

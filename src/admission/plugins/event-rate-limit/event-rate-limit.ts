@@ -9,6 +9,7 @@ import {
   invalidField,
   notSupported,
   renderFieldError,
+  unquoted,
 } from "../../../schema/validation/field-error.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { AdmissionRequest } from "../../chain/attributes.ts";
@@ -69,7 +70,8 @@ function limitsOf(configuration: PluginConfiguration | undefined): readonly Limi
 }
 
 function validate(limits: readonly Limit[]): readonly FieldError[] {
-  if (limits.length === 0) return [invalidField("limits", limits, "must not be empty")];
+  if (limits.length === 0)
+    return [invalidField("limits", unquoted("[]eventratelimit.Limit(nil)"), "must not be empty")];
   return limits.flatMap(({ type, qps, burst, cacheSize = 0 }, index) => {
     const at = `limits[${index}]`;
     return [

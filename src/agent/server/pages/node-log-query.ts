@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
 import { bytesResponse, compressResponses } from "../../../http/respond.ts";
 import {
+  type BadValue,
   type FieldError,
   invalidField,
   renderFieldError,
@@ -127,7 +128,7 @@ export function validateNodeLogQuery(query: NodeLogQuery): readonly FieldError[]
 }
 
 /** As Go formats it, for a time in UTC. */
-function formatTime(time: string): unknown {
+function formatTime(time: string): BadValue {
   return time.endsWith("Z") ? unquotedTime(time) : unquoted(time);
 }
 

@@ -1,4 +1,5 @@
 import { boolType, nullType, stringType } from "../../../cel/values/types.ts";
+import { list } from "../../../schema/define.ts";
 import { JsonPathError, parseJsonPath } from "../../../schema/json/json-path.ts";
 import {
   duplicateField,
@@ -8,6 +9,7 @@ import {
   validateEach,
   validateEachInSteps,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { Steps } from "../../../std/async/steps.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
@@ -16,7 +18,7 @@ import { createAdmissionEnvironment, validateExactExpression, validateExpression
 import { validateConstraints, validateFailurePolicy, validateParamKind } from "../policy-validation.ts";
 import { PolicyVariables } from "../policy-variables.ts";
 import { validateChoice, validateMatchConditions } from "../rules-validation.ts";
-import type { AuditAnnotation, ValidatingAdmissionPolicy, Validation } from "./schema.ts";
+import { type AuditAnnotation, auditAnnotation, type ValidatingAdmissionPolicy, type Validation } from "./schema.ts";
 
 /** Kubernetes documents `Unauthorized` too, and refuses it. */
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -117,7 +119,15 @@ function* validateAnnotations(
   const seen = new Set<string>();
   const many = annotations.length > ANNOTATIONS_MAX;
   return [
-    ...(many ? [invalidField(path, annotations, `must not have more than ${ANNOTATIONS_MAX} auditAnnotations`)] : []),
+    ...(many
+      ? [
+          invalidField(
+            path,
+            goStruct(list(auditAnnotation), annotations),
+            `must not have more than ${ANNOTATIONS_MAX} auditAnnotations`,
+          ),
+        ]
+      : []),
     ...(yield* validateEachInSteps(annotations, ({ key, valueExpression }, i) => {
       const at = index(path, i);
       const twice = seen.has(key);

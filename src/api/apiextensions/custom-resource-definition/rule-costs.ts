@@ -6,8 +6,18 @@ import type { Schema } from "../../../schema/schema.ts";
 import { convertPart, convertResource } from "../../../schema/structural/convert.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import type { ExpressionChecker } from "../../../schema/structural/keywords.ts";
-import { type FieldError, forbiddenField, invalidField, validateEach } from "../../../schema/validation/field-error.ts";
+import {
+  type BadValue,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  unquoted,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
+import { POINTER_ADDRESS } from "../../../schema/validation/go-syntax.ts";
+import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { type CompiledRule, compileRules, type RuleCompileOptions } from "../custom-resource/rules.ts";
 
@@ -104,9 +114,10 @@ export class RuleCosts implements ExpressionChecker {
       const { max, unbounded } = program.estimate;
       errors.push(...this.#weigh(field, max * each, "estimated rule cost", unbounded));
     }
-    if (compiled.error !== undefined) errors.push(invalidField(field, rule, compiled.error));
+    if (compiled.error !== undefined) errors.push(invalidField(field, formatRule(rule), compiled.error));
     const messageField = child(path, "messageExpression");
-    if (compiled.messageError !== undefined) errors.push(invalidField(messageField, rule, compiled.messageError));
+    if (compiled.messageError !== undefined)
+      errors.push(invalidField(messageField, formatRule(rule), compiled.messageError));
     if (message !== undefined) {
       const { max, unbounded } = message.estimate;
       errors.push(...this.#weigh(messageField, max, "estimated messageExpression cost", unbounded));
@@ -147,4 +158,21 @@ function costText(what: string, factor: number, advice: readonly string[]): stri
   const hint = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength";
   const text = `${what} exceeds budget by factor of ${times} (${hint} where arrays, maps, and strings are declared)`;
   return advice.length === 0 ? text : `${text}: ${advice.join(", ")}`;
+}
+
+/** As Go's `%#v`. */
+function formatRule(rule: ValidationRule): BadValue {
+  const { message = "", messageExpression = "", reason, fieldPath = "", optionalOldSelf } = rule;
+  const pointer = (type: string, value: unknown): string =>
+    `(*${type})(${value === undefined ? "nil" : POINTER_ADDRESS})`;
+  const members = {
+    Rule: goQuote(rule.rule),
+    Message: goQuote(message),
+    MessageExpression: goQuote(messageExpression),
+    Reason: pointer("apiextensions.FieldValueErrorReason", reason),
+    FieldPath: goQuote(fieldPath),
+    OptionalOldSelf: pointer("bool", optionalOldSelf),
+  };
+  const texts = Object.entries(members).map(([name, text]) => `${name}:${text}`);
+  return unquoted(`apiextensions.ValidationRule{${texts.join(", ")}}`);
 }

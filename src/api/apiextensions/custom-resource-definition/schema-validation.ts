@@ -2,7 +2,7 @@
 import type { Schema } from "../../../schema/schema.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { findSchemaErrors } from "../../../schema/structural/load.ts";
-import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, forbiddenField, invalidField, unstructured } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import type { Steps } from "../../../std/async/steps.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
@@ -87,5 +87,5 @@ function checkRoot(schema: JsonSchemaProps, field: string): readonly FieldError[
   );
   if (!other) return [];
   const why = `only [${rootFields.join(" ")}] fields are allowed at the root of the schema ${enabled}`;
-  return [invalidField(field, schema, why)];
+  return [invalidField(field, unstructured(schema), why)];
 }

@@ -1,5 +1,6 @@
 /** Rules for CustomResourceDefinitions, in the order and with the messages of Kubernetes 1.33. */
 
+import { list } from "../../../schema/define.ts";
 import {
   errorsMax,
   type FieldError,
@@ -7,9 +8,9 @@ import {
   notSupported,
   requiredField,
   tooMany,
-  unquoted,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { Steps } from "../../../std/async/steps.ts";
@@ -20,10 +21,11 @@ import { validateApproval } from "./approval.ts";
 import { type ConversionValidationOptions, supportsReview, validateConversion } from "./conversion-validation.ts";
 import { hasStatus, type InternalView, internalViewOf } from "./internal-view.ts";
 import { validatePatternCosts } from "./pattern-costs.ts";
-import type {
-  CustomResourceDefinition,
-  CustomResourceDefinitionNames,
-  CustomResourceDefinitionSpec,
+import {
+  type CustomResourceDefinition,
+  type CustomResourceDefinitionNames,
+  type CustomResourceDefinitionSpec,
+  customResourceDefinitionVersion,
 } from "./schema.ts";
 import { type SchemaOptions, validateSchema } from "./schema-validation.ts";
 import {
@@ -179,18 +181,22 @@ function* validateVersions(
   }
   const names = versions.map(({ version }) => version.name);
   if (new Set(names).size < names.length) {
-    errors.push(invalidField("spec.versions", spec.versions, "must contain unique version names"));
+    errors.push(
+      invalidField(
+        "spec.versions",
+        goStruct(list(customResourceDefinitionVersion), spec.versions),
+        "must contain unique version names",
+      ),
+    );
   }
   if (versions.filter(({ version }) => version.storage).length !== 1) {
     const why = "must have exactly one version marked as storage version";
-    const value = versions.length === 0 ? NO_VERSIONS : spec.versions;
-    errors.push(invalidField("spec.versions", value, why));
+    const shown = versions.length === 0 ? undefined : spec.versions;
+    errors.push(invalidField("spec.versions", goStruct(list(customResourceDefinitionVersion), shown), why));
   }
   const [first = ""] = names;
   return first === "" ? errors : [...errors, ...validateFieldName("spec.version", first)];
 }
-
-const NO_VERSIONS = unquoted("[]apiextensions.CustomResourceDefinitionVersion(nil)");
 
 function validateFieldName(field: string, name: string): readonly FieldError[] {
   const problems = dns1035Label(name);

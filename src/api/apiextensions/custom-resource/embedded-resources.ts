@@ -1,7 +1,13 @@
 /** Rules for embedded resources (`x-kubernetes-embedded-resource`): type and metadata. */
 import { membersOf } from "../../../schema/members.ts";
 import type { Schema } from "../../../schema/schema.ts";
-import { type FieldError, invalidField, requiredField, validateEach } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  requiredField,
+  unstructured,
+  validateEach,
+} from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
@@ -56,14 +62,14 @@ function validateResource(value: Readonly<Record<string, unknown>>, field: strin
 }
 
 function validateApiVersion(value: unknown, field: string): readonly FieldError[] {
-  if (typeof value !== "string") return [invalidField(field, value, "must be a string")];
+  if (typeof value !== "string") return [invalidField(field, unstructured(value), "must be a string")];
   if (value === "") return [invalidField(field, value, "must not be empty")];
   if (parseApiVersion(value) !== undefined) return [];
   return [invalidField(field, value, `unexpected GroupVersion string: ${value}`)];
 }
 
 function validateKind(value: unknown, field: string): readonly FieldError[] {
-  if (typeof value !== "string") return [invalidField(field, value, "must be a string")];
+  if (typeof value !== "string") return [invalidField(field, unstructured(value), "must be a string")];
   if (value === "") return [invalidField(field, value, "must not be empty")];
   const problems = dns1035Label(value.toLowerCase());
   if (problems.length === 0) return [];

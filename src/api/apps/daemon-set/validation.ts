@@ -1,4 +1,6 @@
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
 import { validateNonNegativeFields, validateNotDecremented } from "../../meta/validation/bounds.ts";
 import {
   intOrPercentValue,
@@ -21,7 +23,7 @@ export function validateDaemonSetSpec(spec: DaemonSetSpec, previous: DaemonSetSp
     ...validateStoredSelector(selector, previous?.selector, "spec.selector"),
     ...(isValidSelector(selector) ? validateTemplateLabels(selector, template, "spec.template") : []),
     ...(selector !== undefined && isEmptySelector(selector)
-      ? [invalidField("spec.selector", selector, "empty selector is invalid for daemonset")]
+      ? [invalidField("spec.selector", goStruct(labelSelector, selector), "empty selector is invalid for daemonset")]
       : []),
     ...validateTemplate(template, previous?.template, "spec.template"),
     ...validateAlwaysRestarts(template, "spec.template", "DaemonSet"),

@@ -1,4 +1,6 @@
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
 import {
   validateNonNegative,
   validateNonNegativeFields,
@@ -37,7 +39,7 @@ export function validateDeploymentSpec(
           ...validateTemplate(spec.template, previous?.template, "spec.template"),
           ...validateAlwaysRestarts(spec.template, "spec.template", "ReplicaSet"),
         ]
-      : [invalidField("spec.selector", spec.selector, "invalid label selector")]),
+      : [invalidField("spec.selector", goStruct(labelSelector, spec.selector), "invalid label selector")]),
     ...validateStrategy(spec.strategy ?? {}),
     ...validateNonNegativeFields(spec, "spec", ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]),
     ...validateDeadline(spec),

@@ -1,4 +1,6 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import {
   isValidSelector,
@@ -23,6 +25,6 @@ export function validateReplicaSetSpec(
           ...validateTemplate(template, previous?.template, "spec.template"),
           ...validateAlwaysRestarts(template, "spec.template", "ReplicaSet"),
         ]
-      : [invalidField("spec.selector", selector, "invalid label selector")]),
+      : [invalidField("spec.selector", goStruct(labelSelector, selector), "invalid label selector")]),
   ];
 }

@@ -1,8 +1,10 @@
 /** Rules for StatefulSets. Pods and claims are validated when they are created. */
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { hasInvalidDeletionCost, validatePodAnnotations } from "../../core/pod-spec/annotation-validation.ts";
 import type { PodSpec } from "../../core/pod-spec/schema.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
 import {
   validateNonNegative,
   validateNonNegativeFields,
@@ -21,7 +23,14 @@ import {
   validateSelector,
   validateTemplateLabels,
 } from "../workload/validation.ts";
-import { type StatefulSet, type StatefulSetSpec, type StatefulSetUpdateStrategy, statefulSetSpec } from "./schema.ts";
+import {
+  rollingUpdateStatefulSetStrategy,
+  type StatefulSet,
+  type StatefulSetSpec,
+  type StatefulSetUpdateStrategy,
+  statefulSetSpec,
+  statefulSetUpdateStrategy,
+} from "./schema.ts";
 
 const NO_SPEC: PodSpec = { containers: [] };
 
@@ -44,7 +53,7 @@ export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet
             allowInvalidDeletionCost: hasInvalidDeletionCost(previous?.spec?.template.metadata),
           }),
         ]
-      : [invalidField("spec.selector", selector, "")]),
+      : [invalidField("spec.selector", goStruct(labelSelector, selector), "")]),
     ...validateAlwaysRestarts(template, "spec.template", "StatefulSet"),
     // The field is immutable, so that updates need not validate it.
     ...(previous === undefined ? validateServiceName(spec.serviceName) : []),
@@ -62,14 +71,26 @@ function validateUpdateStrategy(strategy: StatefulSetUpdateStrategy): readonly F
     case "OnDelete":
       return strategy.rollingUpdate === undefined
         ? []
-        : [invalidField(at, strategy.rollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")];
+        : [
+            invalidField(
+              at,
+              goStruct(rollingUpdateStatefulSetStrategy, strategy.rollingUpdate),
+              "only allowed for updateStrategy 'RollingUpdate'",
+            ),
+          ];
     case "RollingUpdate":
       return [
         ...validateNonNegative(strategy.rollingUpdate?.partition, `${at}.partition`),
         ...validateMaxUnavailable(strategy.rollingUpdate?.maxUnavailable, `${at}.maxUnavailable`),
       ];
     default:
-      return [invalidField("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")];
+      return [
+        invalidField(
+          "spec.updateStrategy",
+          goStruct(statefulSetUpdateStrategy, strategy),
+          "must be 'RollingUpdate' or 'OnDelete'",
+        ),
+      ];
   }
 }
 

@@ -7,11 +7,12 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { validationOptionsFrom } from "../../core/pod-spec/validation-options.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { validatePodTemplateSpec } from "../../core/pod-template/validation.ts";
-import type { LabelSelector } from "../../meta/label-selector.ts";
+import { type LabelSelector, labelSelector } from "../../meta/label-selector.ts";
 import { matchesLabels, requirementsOf } from "../../meta/selectors/selector.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 
@@ -27,7 +28,9 @@ export function validateSelector(
   const empty = isEmptySelector(selector);
   return [
     ...validateLabelSelector(selector, path),
-    ...(empty ? [invalidField(path, selector, `empty selector is invalid for ${controller}`)] : []),
+    ...(empty
+      ? [invalidField(path, goStruct(labelSelector, selector), `empty selector is invalid for ${controller}`)]
+      : []),
   ];
 }
 

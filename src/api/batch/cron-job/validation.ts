@@ -1,5 +1,7 @@
 /** Rules for cron jobs. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateJobSpec } from "../job/validation.ts";
 import { CronError, parseCronSchedule } from "./schedule.ts";
@@ -76,7 +78,9 @@ function validateJobTemplate({ jobTemplate }: CronJobSpec, previous: CronJobSpec
     ...validateJobSpec(spec, path, previous?.jobTemplate.spec),
     ...(spec.selector === undefined
       ? []
-      : [invalidField(`${path}.selector`, spec.selector, "`selector` will be auto-generated")]),
+      : [
+          invalidField(`${path}.selector`, goStruct(labelSelector, spec.selector), "`selector` will be auto-generated"),
+        ]),
     ...(spec.manualSelector === true ? [notSupported(`${path}.manualSelector`, true, ["nil", "false"])] : []),
   ];
 }

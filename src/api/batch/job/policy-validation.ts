@@ -12,18 +12,20 @@ import {
   tooMany,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
 import { repeatedIndexes } from "../../meta/validation/repeated.ts";
 import { countIndexes, IndexesError, parseIndexes } from "./indexes.ts";
-import type {
-  JobSpec,
-  PodFailurePolicyOnExitCodesRequirement,
-  PodFailurePolicyOnPodConditionsPattern,
-  PodFailurePolicyRule,
-  SuccessPolicyRule,
+import {
+  type JobSpec,
+  type PodFailurePolicyOnExitCodesRequirement,
+  type PodFailurePolicyOnPodConditionsPattern,
+  type PodFailurePolicyRule,
+  type SuccessPolicyRule,
+  successPolicy,
 } from "./schema.ts";
 
 const RULES_MAX = 20;
@@ -129,7 +131,7 @@ export function validatePodReplacementPolicy(spec: Partial<JobSpec>, field: stri
 export function validateSuccessPolicy(spec: Partial<JobSpec>, path: string): readonly FieldError[] {
   if (spec.successPolicy === undefined) return [];
   if (spec.completionMode !== "Indexed") {
-    return [invalidField(path, spec.successPolicy, "requires indexed completion mode")];
+    return [invalidField(path, goStruct(successPolicy, spec.successPolicy), "requires indexed completion mode")];
   }
   const { rules } = spec.successPolicy;
   const at = child(path, "rules");

@@ -6,8 +6,10 @@ import {
   requiredField,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { key } from "../../../schema/value/field-path.ts";
 import { isValidSelector, selectorMatches } from "../../apps/workload/validation.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
 import type { Job } from "./schema.ts";
 
 const CONTROLLER_UID = "batch.kubernetes.io/controller-uid";
@@ -44,7 +46,7 @@ export function validateGeneratedSelector(object: Job, previous: Job | undefined
   return [
     ...validateEach(names, (name) => validateLabel(labels, name, expected[name] ?? "")),
     ...(isValidSelector(spec.selector) && !selectorMatches(spec.selector, generated)
-      ? [invalidField("spec.selector", spec.selector, "`selector` not auto-generated")]
+      ? [invalidField("spec.selector", goStruct(labelSelector, spec.selector), "`selector` not auto-generated")]
       : []),
   ];
 }

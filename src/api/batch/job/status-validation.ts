@@ -11,11 +11,12 @@ import {
   unquotedTime,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { firstShared, parseIndexes } from "./indexes.ts";
 import { indexesProblem } from "./policy-validation.ts";
-import type { Job, JobStatus } from "./schema.ts";
+import { type Job, type JobStatus, uncountedTerminatedPods } from "./schema.ts";
 
 type ConditionType = "Complete" | "Failed" | "FailureTarget" | "SuccessCriteriaMet";
 
@@ -164,7 +165,7 @@ function validateFinished(next: Job, change: StatusChange): readonly FieldError[
   }
   if (changed("uncountedTerminatedPods") && left > 0) {
     const detail = "uncountedTerminatedPods needs to be empty for finished job";
-    errors.push(invalidField("status.uncountedTerminatedPods", uncounted, detail));
+    errors.push(invalidField("status.uncountedTerminatedPods", goStruct(uncountedTerminatedPods, uncounted), detail));
   }
   return errors;
 }

@@ -7,14 +7,17 @@ import {
   requiredField,
   tooLong,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { validateDescendingPath } from "../volume/file-validation.ts";
-import type {
-  AppArmorProfile,
-  SeccompProfile,
-  SecurityContext,
-  WindowsSecurityContextOptions,
+import {
+  type AppArmorProfile,
+  type SeccompProfile,
+  type SecurityContext,
+  seccompProfile,
+  securityContext,
+  type WindowsSecurityContextOptions,
 } from "./security-context.ts";
 
 const ID_MAX = 2147483647;
@@ -54,8 +57,12 @@ function validateEscalation(context: SecurityContext, path: string): readonly Fi
   const prefix = "cannot set `allowPrivilegeEscalation` to false and";
   const added = (context.capabilities?.add ?? []).filter((capability) => capability === "CAP_SYS_ADMIN");
   return [
-    ...(context.privileged === true ? [invalidField(path, context, `${prefix} \`privileged\` to true`)] : []),
-    ...added.map(() => invalidField(path, context, `${prefix} \`capabilities.Add\` CAP_SYS_ADMIN`)),
+    ...(context.privileged === true
+      ? [invalidField(path, goStruct(securityContext, context), `${prefix} \`privileged\` to true`)]
+      : []),
+    ...added.map(() =>
+      invalidField(path, goStruct(securityContext, context), `${prefix} \`capabilities.Add\` CAP_SYS_ADMIN`),
+    ),
   ];
 }
 
@@ -72,7 +79,7 @@ export function validateSeccompProfile(profile: SeccompProfile | undefined, path
     if (localhostProfile === undefined) errors.push(requiredField(at, "must be set when seccomp type is Localhost"));
     else errors.push(...validateDescendingPath(localhostProfile, at));
   } else if (localhostProfile !== undefined) {
-    errors.push(invalidField(at, profile, "can only be set when seccomp type is Localhost"));
+    errors.push(invalidField(at, goStruct(seccompProfile, profile), "can only be set when seccomp type is Localhost"));
   }
   return errors;
 }

@@ -2,10 +2,21 @@
  * Rules for events. `events.svc.io/v1` requires complete events; core `v1` also accepts events without `eventTime`, as
  * Kubernetes does.
  */
-import { type FieldError, invalidField, requiredField, unquotedTime } from "../../../schema/validation/field-error.ts";
+
+import type { Schema } from "../../../schema/schema.ts";
+import {
+  type BadValue,
+  type FieldError,
+  invalidField,
+  requiredField,
+  unquotedTime,
+} from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
-import type { Event } from "./schema.ts";
+import { objectReference } from "../references/object-reference.ts";
+import { type Event, eventSource } from "./schema.ts";
 
 /** In characters, as the API's documentation and the error say; Kubernetes 1.33 counts bytes and refuses more. */
 const SHORT_MAX = 128;
@@ -102,9 +113,18 @@ const FIXED = [
   ["reportingInstance", "reportingInstance"],
 ] as const;
 
-function shownValue(field: keyof Event, value: unknown): unknown {
+const STRUCTS: Partial<Record<keyof Event, Schema>> = {
+  metadata: objectMeta,
+  involvedObject: objectReference,
+  related: objectReference,
+  source: eventSource,
+};
+
+function shownValue(field: keyof Event, value: unknown): BadValue {
   if (value === undefined) return field === "related" ? null : "";
-  return field === "eventTime" ? unquotedTime(String(value)) : value;
+  if (field === "eventTime") return unquotedTime(String(value));
+  const schema = STRUCTS[field];
+  return schema === undefined ? (value as string | number) : goStruct(schema, value);
 }
 
 /** Updates through `events.svc.io` may change only the series. */

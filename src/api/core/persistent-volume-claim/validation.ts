@@ -10,6 +10,7 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
@@ -17,7 +18,11 @@ import { type LabelSelectorValidationOptions, validateLabelSelector } from "../.
 import { dns1123Label, dns1123Subdomain, qualifiedName } from "../../meta/validation/names.ts";
 import { validateAccessModes } from "../persistent-volume/access-modes.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
-import type { TypedLocalObjectReference, TypedObjectReference } from "../references/object-reference.ts";
+import {
+  type TypedLocalObjectReference,
+  type TypedObjectReference,
+  typedLocalObjectReference,
+} from "../references/object-reference.ts";
 import type { ResourceList } from "../resources/schema.ts";
 import { validateBasicQuantity } from "../resources/validation.ts";
 import {
@@ -102,7 +107,7 @@ function validateDataSources(
   if (dataSource === undefined || dataSourceRef === undefined) return errors;
   // Kubernetes shows a pointer as the value, so that equal errors have different texts.
   const reject = (detail: string): void => {
-    errors.push({ ...invalidField(path, dataSource, detail), isDistinct: true });
+    errors.push({ ...invalidField(path, goStruct(typedLocalObjectReference, dataSource), detail), isDistinct: true });
   };
   if (dataSourceRef.namespace) reject("may not be specified when dataSourceRef.namespace is specified");
   else if (!deepEqual({ ...dataSource }, { ...dataSourceRef, namespace: undefined }))

@@ -1,20 +1,25 @@
 /** Rules for updates of pods: few fields are mutable, a few more while the pod has scheduling gates. */
+
+import { list } from "../../../schema/define.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import {
+  type BadValue,
   type FieldError,
   forbiddenField,
   invalidField,
+  invalidMap,
   requiredField,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { containsAll } from "../../meta/validation/repeated.ts";
 import type { Container } from "../container/schema.ts";
 import { validateImageWhitespace } from "../container/validation.ts";
-import type { NodeSelectorTerm } from "../node/selector.ts";
+import { type NodeSelectorTerm, nodeSelectorTerm } from "../node/selector.ts";
 import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
 import { APP_ARMOR, MIRROR, validatePodAnnotations } from "../pod-spec/annotation-validation.ts";
 import { type PodSchedulingGate, type PodSpec, podSpec } from "../pod-spec/schema.ts";
@@ -86,7 +91,7 @@ function validateDeadline(
   previous: number | undefined,
 ): { readonly errors: readonly FieldError[]; readonly stop: boolean } {
   const field = "spec.activeDeadlineSeconds";
-  const fail = (value: unknown, detail: string, stop: boolean) => ({
+  const fail = (value: BadValue, detail: string, stop: boolean) => ({
     errors: [invalidField(field, value, detail)],
     stop,
   });
@@ -151,7 +156,7 @@ function validateGatedChanges(next: PodSpec, previous: PodSpec): readonly FieldE
   const kept = Object.entries(before).every(([name, value]) => now[name] === value);
   const detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
   return [
-    ...(kept ? [] : [invalidField("spec.nodeSelector", now, detail)]),
+    ...(kept ? [] : [invalidMap("spec.nodeSelector", now, detail)]),
     ...validateNodeAffinityNarrowing(next.affinity?.nodeAffinity, previous.affinity?.nodeAffinity),
   ];
 }
@@ -165,12 +170,24 @@ function validateNodeAffinityNarrowing(
   const now = next?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   const path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
   if (now.length !== before.length) {
-    return [invalidField(path, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")];
+    return [
+      invalidField(
+        path,
+        goStruct(list(nodeSelectorTerm), now),
+        "no additions/deletions to non-empty NodeSelectorTerms list are allowed",
+      ),
+    ];
   }
   return validateEach(now, (term, i) =>
     addsOnly(term, before[i]!)
       ? []
-      : [invalidField(index(path, i), term, "only additions are allowed (no mutations or deletions)")],
+      : [
+          invalidField(
+            index(path, i),
+            goStruct(nodeSelectorTerm, term),
+            "only additions are allowed (no mutations or deletions)",
+          ),
+        ],
   );
 }
 

@@ -1,5 +1,6 @@
 /** Rules for quotas: countable resources, and the scopes that apply to them. */
 import {
+  type BadValue,
   errorsMax,
   type FieldError,
   invalidField,
@@ -7,11 +8,17 @@ import {
   requiredField,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { isStandardResource, validateResourceName } from "../resources/names.ts";
 import type { ResourceList } from "../resources/schema.ts";
 import { validateResourceQuantity } from "../resources/validation.ts";
-import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "./schema.ts";
+import {
+  type ResourceQuota,
+  type ResourceQuotaSpec,
+  type ScopedResourceSelectorRequirement,
+  scopeSelector as scopeSelectorSchema,
+} from "./schema.ts";
 
 export function validateResourceQuota({ spec = {}, status }: ResourceQuota): readonly FieldError[] {
   return [
@@ -105,7 +112,7 @@ class MisplacedResources {
   }
 }
 
-function validateOpposites(names: readonly string[], path: string, value: unknown): readonly FieldError[] {
+function validateOpposites(names: readonly string[], path: string, value: BadValue): readonly FieldError[] {
   return OPPOSITES.filter((pair) => pair.every((scope) => names.includes(scope))).map(() =>
     invalidField(path, value, "conflicting scopes"),
   );
@@ -121,7 +128,7 @@ function validateSelector(spec: ResourceQuotaSpec, path: string): readonly Field
       const scope: string = requirement.scopeName;
       return [
         ...(Object.hasOwn(scopes, scope) ? [] : [invalidField(child(path, "scopeName"), scope, "unsupported scope")]),
-        ...misplaced.get(scope).map(() => invalidField(path, scopeSelector, MISPLACED)),
+        ...misplaced.get(scope).map(() => invalidField(path, goStruct(scopeSelectorSchema, scopeSelector), MISPLACED)),
         ...validateOperator(requirement, path),
       ];
     }),

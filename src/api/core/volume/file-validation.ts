@@ -6,17 +6,20 @@ import {
   requiredField,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateSignerName } from "../../certificates/certificate-signing-request/signer-name.ts";
 import { trustBundleNameProblems } from "../../certificates/cluster-trust-bundle/bundle-name.ts";
+import { labelSelector as labelSelectorSchema } from "../../meta/label-selector.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { FILE_FIELDS, validateFieldRef, validateResourceFieldRef } from "../references/field-ref-validation.ts";
-import type {
-  ClusterTrustBundleProjection,
-  DownwardAPIVolumeFile,
-  KeyToPath,
-  ProjectedVolumeSource,
-  VolumeProjection,
+import {
+  type ClusterTrustBundleProjection,
+  clusterTrustBundleProjection,
+  type DownwardAPIVolumeFile,
+  type KeyToPath,
+  type ProjectedVolumeSource,
+  type VolumeProjection,
 } from "./schema.ts";
 
 const MODE_MAX = 0o777;
@@ -169,7 +172,9 @@ function validateTrustBundle(
 function validateTrustBundleSource(bundle: ClusterTrustBundleProjection, path: string): readonly FieldError[] {
   const { name, signerName, labelSelector } = bundle;
   if (name !== undefined && signerName !== undefined) {
-    return [invalidField(path, bundle, "only one of name and signerName may be used")];
+    return [
+      invalidField(path, goStruct(clusterTrustBundleProjection, bundle), "only one of name and signerName may be used"),
+    ];
   }
   if (signerName !== undefined) {
     const at = child(path, "signerName");
@@ -189,6 +194,8 @@ function validateTrustBundleSource(bundle: ClusterTrustBundleProjection, path: s
     ...trustBundleNameProblems(name, signer).map((problem) =>
       invalidField(child(path, "name"), name, `not a valid clustertrustbundlename: ${problem}`),
     ),
-    ...(labelSelector === undefined ? [] : [invalidField(child(path, "labelSelector"), labelSelector, detail)]),
+    ...(labelSelector === undefined
+      ? []
+      : [invalidField(child(path, "labelSelector"), goStruct(labelSelectorSchema, labelSelector), detail)]),
   ];
 }

@@ -1,5 +1,6 @@
 /** Rules for `metadata` of every kind. */
 import {
+  type BadValue,
   errorsMax,
   type FieldError,
   forbiddenField,
@@ -149,7 +150,7 @@ type Owners = ObjectMeta["ownerReferences"];
 function validateOwners(owners: Owners = []): readonly FieldError[] {
   let controller: string | undefined;
   /** Written once: every further controller is an error with this text. */
-  let all: unknown;
+  let all: BadValue;
   return validateEach(owners, (owner) => {
     const errors: FieldError[] = [];
     // Kubernetes' paths have no index here.

@@ -1,4 +1,6 @@
 /** Rules for the hosts, paths and backends of an ingress. */
+
+import { list } from "../../../schema/define.ts";
 import {
   errorsMax,
   type FieldError,
@@ -7,6 +9,7 @@ import {
   requiredField,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import type { TypedLocalObjectReference } from "../../core/references/object-reference.ts";
@@ -19,13 +22,14 @@ import {
   portNumber,
   wildcardSubdomain,
 } from "../../meta/validation/names.ts";
-import type {
-  HTTPIngressPath,
-  Ingress,
-  IngressBackend,
-  IngressRule,
-  IngressServiceBackend,
-  IngressTLS,
+import {
+  type HTTPIngressPath,
+  type Ingress,
+  type IngressBackend,
+  type IngressRule,
+  type IngressServiceBackend,
+  type IngressTLS,
+  ingressRule,
 } from "./schema.ts";
 
 export const CLASS_ANNOTATION = "kubernetes.io/ingress.class";
@@ -39,7 +43,13 @@ export function validateIngress(ingress: Ingress, previous?: Ingress): readonly 
   const { defaultBackend, rules = [], tls = [], ingressClassName } = spec ?? {};
   const errors: FieldError[] = [];
   if (rules.length === 0 && defaultBackend === undefined) {
-    errors.push(invalidField("spec", rules, "either `defaultBackend` or `rules` must be specified"));
+    errors.push(
+      invalidField(
+        "spec",
+        goStruct(list(ingressRule), undefined),
+        "either `defaultBackend` or `rules` must be specified",
+      ),
+    );
   }
   if (defaultBackend !== undefined) errors.push(...validateBackend(defaultBackend, "spec.defaultBackend"));
   // Exempts errors that the stored ingress has already.

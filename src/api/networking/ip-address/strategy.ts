@@ -1,8 +1,9 @@
 import { invalidField } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Strategy } from "../../kind.ts";
 import { ipProblems } from "../../meta/validation/ip.ts";
-import type { IPAddress } from "./schema.ts";
+import { type IPAddress, parentReference } from "./schema.ts";
 import { PARENT, validateParent } from "./validation.ts";
 
 export const ipAddressStrategy: Strategy<IPAddress> = {
@@ -16,7 +17,7 @@ export const ipAddressStrategy: Strategy<IPAddress> = {
       ...problems.map((problem) => invalidField("metadata.generateName", generateName, problem)),
       ...(deepEqual(parentRef, previous.spec?.parentRef)
         ? []
-        : [invalidField(PARENT, parentRef, "field is immutable")]),
+        : [invalidField(PARENT, goStruct(parentReference, parentRef), "field is immutable")]),
     ];
   },
 };

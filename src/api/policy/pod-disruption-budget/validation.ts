@@ -1,9 +1,10 @@
 import { type FieldError, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { validateStoredSelector } from "../../apps/workload/validation.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import { validateAtMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
-import type { PodDisruptionBudget, PodDisruptionBudgetSpec } from "./schema.ts";
+import { type PodDisruptionBudget, type PodDisruptionBudgetSpec, podDisruptionBudgetSpec } from "./schema.ts";
 
 const EVICTION_POLICIES = ["AlwaysAllow", "IfHealthyBudget"];
 
@@ -14,7 +15,15 @@ export function validatePodDisruptionBudgetSpec(
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec;
   const both = minAvailable !== undefined && maxUnavailable !== undefined;
   return [
-    ...(both ? [invalidField("spec", spec, "minAvailable and maxUnavailable cannot be both set")] : []),
+    ...(both
+      ? [
+          invalidField(
+            "spec",
+            goStruct(podDisruptionBudgetSpec, spec),
+            "minAvailable and maxUnavailable cannot be both set",
+          ),
+        ]
+      : []),
     ...validateIntOrPercent(minAvailable, "spec.minAvailable"),
     ...validateAtMostHundredPercent(minAvailable, "spec.minAvailable"),
     ...validateIntOrPercent(maxUnavailable, "spec.maxUnavailable"),

@@ -1,4 +1,6 @@
 /** Rules for slices: the pool, the nodes of its devices, and the devices with the counters that they share. */
+
+import { list } from "../../../schema/define.ts";
 import {
   type FieldError,
   invalidField,
@@ -6,8 +8,9 @@ import {
   tooLong,
   unquoted,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { index } from "../../../schema/value/field-path.ts";
-import type { NodeSelector } from "../../core/node/selector.ts";
+import { type NodeSelector, nodeSelectorTerm } from "../../core/node/selector.ts";
 import { validateNodeSelector } from "../../core/pod-spec/scheduling-validation.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { validateImmutableField } from "../../meta/validation/immutable.ts";
@@ -110,7 +113,13 @@ function validateSliceSelector(selector: NodeSelector): readonly FieldError[] {
     ...validateNodeSelector(selector, at),
     ...(terms.length === 1
       ? []
-      : [invalidField(`${at}.nodeSelectorTerms`, terms, "must have exactly one node selector term")]),
+      : [
+          invalidField(
+            `${at}.nodeSelectorTerms`,
+            goStruct(list(nodeSelectorTerm), terms),
+            "must have exactly one node selector term",
+          ),
+        ]),
   ];
 }
 

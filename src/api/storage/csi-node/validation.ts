@@ -7,12 +7,13 @@ import {
   requiredField,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { repeatedIndexes } from "../../meta/validation/repeated.ts";
-import type { CSINode, CSINodeDriver } from "./schema.ts";
+import { type CSINode, type CSINodeDriver, csiNodeDriver } from "./schema.ts";
 
 const NODE_ID_MAX = 256;
 
@@ -68,6 +69,6 @@ export function validateCSINodeUpdate(
   return validateEach(previous.spec.drivers, (before) =>
     (byName.get(before.name) ?? [])
       .filter((driver) => !deepEqual(fixed(driver), fixed(before)))
-      .map((driver) => invalidField("spec.drivers", fixed(driver), "field is immutable")),
+      .map((driver) => invalidField("spec.drivers", goStruct(csiNodeDriver, fixed(driver)), "field is immutable")),
   );
 }

@@ -1,6 +1,7 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
+import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import type { CSIStorageCapacity } from "./schema.ts";
@@ -27,7 +28,8 @@ export function validateCSIStorageCapacityUpdate(
   next: CSIStorageCapacity,
   previous: CSIStorageCapacity,
 ): readonly FieldError[] {
-  return (["nodeTopology", "storageClassName"] as const)
-    .filter((field) => !deepEqual(next[field], previous[field]))
-    .map((field) => invalidField(field, next[field], "field is immutable"));
+  return [
+    ...validateImmutableField(next.nodeTopology, previous.nodeTopology, "nodeTopology", labelSelector),
+    ...validateImmutableField(next.storageClassName, previous.storageClassName, "storageClassName"),
+  ];
 }

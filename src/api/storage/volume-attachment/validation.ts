@@ -6,12 +6,18 @@ import {
   requiredField,
   tooLong,
 } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { validateInlineVolumeSpec } from "../../core/persistent-volume/validation.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
-import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from "./schema.ts";
+import {
+  type VolumeAttachment,
+  type VolumeAttachmentSource,
+  type VolumeError,
+  volumeAttachmentSpec,
+} from "./schema.ts";
 
 const METADATA_MAX_BYTES = 256 * 1024;
 const MESSAGE_MAX = 1024;
@@ -67,7 +73,9 @@ export function validateVolumeAttachmentUpdate(
   next: VolumeAttachment,
   previous: VolumeAttachment,
 ): readonly FieldError[] {
-  return deepEqual(next.spec, previous.spec) ? [] : [invalidField("spec", next.spec, "field is immutable")];
+  return deepEqual(next.spec, previous.spec)
+    ? []
+    : [invalidField("spec", goStruct(volumeAttachmentSpec, next.spec), "field is immutable")];
 }
 
 /** Rules for status updates. */

@@ -9,7 +9,7 @@ const groupVersionResource = object("storagemigration/v1alpha1.GroupVersionResou
   resource: optional(3, string),
 });
 
-const migrationCondition = object("storagemigration/v1alpha1.MigrationCondition", {
+export const migrationCondition = object("storagemigration/v1alpha1.MigrationCondition", {
   type: required(1, named("v1alpha1.MigrationConditionType", string)),
   status: required(2, named("v1.ConditionStatus", string)),
   lastUpdateTime: optional(3, time),

@@ -1,8 +1,11 @@
 /** Rules for migrations to a storage version. Paths are those of Kubernetes, which omits `spec` in some. */
+
+import { list } from "../../../schema/define.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { goStruct } from "../../../schema/validation/go-syntax.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
-import type { StorageVersionMigration } from "./schema.ts";
+import { migrationCondition, type StorageVersionMigration } from "./schema.ts";
 
 const CONDITIONS = "status.conditions";
 const RESOURCE_VERSION = "status.resourceVersion";
@@ -72,6 +75,6 @@ function validateProgress(next: StorageVersionMigration, previous: StorageVersio
     [isTrue(previous, "Failed") && !failed, "Failed condition cannot be set to false once it is true"],
   ];
   return rules.flatMap(([broken, detail]) =>
-    broken ? [invalidField(CONDITIONS, next.status?.conditions ?? [], detail)] : [],
+    broken ? [invalidField(CONDITIONS, goStruct(list(migrationCondition), next.status?.conditions), detail)] : [],
   );
 }

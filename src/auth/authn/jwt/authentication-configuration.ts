@@ -1,7 +1,13 @@
 /** The file of `--authentication-config`: JWT issuers and anonymous access. */
 
 import type { Infer } from "../../../schema/schema.ts";
-import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  tooMany,
+  unstructured,
+} from "../../../schema/validation/field-error.ts";
 import { type ConfigurationKind, readConfigurationFile } from "../../configuration-file.ts";
 import { authenticationConfiguration, type JwtAuthenticator } from "./authentication-configuration-schema.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
@@ -50,7 +56,7 @@ function validate(
   }
   if (!enabled && conditions.length > 0) {
     const detail = "enabled should be set to true when conditions are defined";
-    errors.push(invalidField("anonymous.conditions", conditions, detail));
+    errors.push(invalidField("anonymous.conditions", unstructured(conditions), detail));
   }
   if (errors.length > 0) return { errors };
   const paths = conditions.length === 0 ? undefined : conditions.map(({ path = "" }) => path);
