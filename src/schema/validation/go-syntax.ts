@@ -14,6 +14,11 @@ export function goStruct(schema: Schema, value: unknown): BadValue {
   return unquoted(formatGoSyntax(schema, value));
 }
 
+/** A `badValue` of a pointer to a Go struct. */
+export function goPointer(schema: Schema, value: unknown): BadValue {
+  return value === undefined ? null : goStruct(schema, value);
+}
+
 /** Metadata has the same type in all versions. */
 function typeName(schema: Schema): string {
   if (schema.type === "raw" && schema.format === "fieldsV1") return "v1.FieldsV1";

@@ -12,7 +12,7 @@ import {
   tooMany,
   validateEach,
 } from "../../../schema/validation/field-error.ts";
-import { goStruct } from "../../../schema/validation/go-syntax.ts";
+import { goPointer } from "../../../schema/validation/go-syntax.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import { validateNonNegative } from "../../meta/validation/bounds.ts";
@@ -131,7 +131,7 @@ export function validatePodReplacementPolicy(spec: Partial<JobSpec>, field: stri
 export function validateSuccessPolicy(spec: Partial<JobSpec>, path: string): readonly FieldError[] {
   if (spec.successPolicy === undefined) return [];
   if (spec.completionMode !== "Indexed") {
-    return [invalidField(path, goStruct(successPolicy, spec.successPolicy), "requires indexed completion mode")];
+    return [invalidField(path, goPointer(successPolicy, spec.successPolicy), "requires indexed completion mode")];
   }
   const { rules } = spec.successPolicy;
   const at = child(path, "rules");

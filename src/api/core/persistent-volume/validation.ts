@@ -10,7 +10,7 @@ import {
   validateEach,
 } from "../../../schema/validation/field-error.ts";
 import { formatGoDiff } from "../../../schema/validation/go-diff.ts";
-import { goStruct } from "../../../schema/validation/go-syntax.ts";
+import { goPointer } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
@@ -166,7 +166,7 @@ export function validatePersistentVolumeUpdate(
   }
   if (before.nodeAffinity !== undefined && !deepEqual(spec.nodeAffinity, replaceDeprecatedLabels(before, spec))) {
     const detail = "field is immutable, except for updating from beta label to GA";
-    errors.push(invalidField("nodeAffinity", goStruct(volumeNodeAffinity, spec.nodeAffinity), detail));
+    errors.push(invalidField("nodeAffinity", goPointer(volumeNodeAffinity, spec.nodeAffinity), detail));
   }
   return [...errors, ...validateAttributesClassUpdate(spec, before, features, false)];
 }

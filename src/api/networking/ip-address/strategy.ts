@@ -1,5 +1,5 @@
 import { invalidField } from "../../../schema/validation/field-error.ts";
-import { goStruct } from "../../../schema/validation/go-syntax.ts";
+import { goPointer } from "../../../schema/validation/go-syntax.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Strategy } from "../../kind.ts";
 import { ipProblems } from "../../meta/validation/ip.ts";
@@ -17,7 +17,7 @@ export const ipAddressStrategy: Strategy<IPAddress> = {
       ...problems.map((problem) => invalidField("metadata.generateName", generateName, problem)),
       ...(deepEqual(parentRef, previous.spec?.parentRef)
         ? []
-        : [invalidField(PARENT, goStruct(parentReference, parentRef), "field is immutable")]),
+        : [invalidField(PARENT, goPointer(parentReference, parentRef), "field is immutable")]),
     ];
   },
 };
