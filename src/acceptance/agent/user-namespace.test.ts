@@ -48,8 +48,8 @@ if (missing.length > 0) {
       await using agent = new LoggedProcess([...unshare, process.execPath, main, ...argv], { logFile });
       const phase = async (): Promise<unknown> => {
         const response = await fetch(`http://127.0.0.1:${readOnlyPort}/pods`).catch(() => undefined);
-        const list = response && ((await response.json()) as { items: { status?: { phase?: string } }[] });
-        return list?.items[0]?.status?.phase;
+        const list = response && ((await response.json()) as { items: { status?: { phase?: string } }[] | null });
+        return list?.items?.[0]?.status?.phase;
       };
       await until("the pod runs", async () => !agent.isRunning || (await phase()) === "Running");
       t.equal(await phase(), "Running", agent.isRunning ? "the pod runs" : agent.log);

@@ -17,6 +17,8 @@ import { connectMeter, measuredProgram } from "./process-meter.ts";
 const all = process.env.SVC_ATTACKS === "all";
 /** `SVC_ATTACK=annotations/hosts`: those whose names contain it. */
 const only = process.env.SVC_ATTACK?.split("/");
+/** Those that run soon: a thousand containers take minutes. */
+const QUICK: readonly string[] = ["24,000 annotations in a volume", "one ConfigMap of 1 MiB in 400 files"];
 const MS_MAX = 500;
 const MIB_MAX = 150;
 /** For what the agent does once the pod runs: its status, and that of its volumes. */
@@ -44,7 +46,7 @@ t.test("no pod stops an agent with a small heap", async (t) => {
   t.teardown(() => meter.dispose());
   const rows: string[] = [];
   for (const [index, { what, objects = {}, spec, metadata }] of hostilePods().entries()) {
-    if (only === undefined ? !all && index % 3 !== 0 : !only.some((text) => what.includes(text))) continue;
+    if (only === undefined ? !all && !QUICK.includes(what) : !only.some((text) => what.includes(text))) continue;
     for (const [path, object] of Object.entries(objects)) agent.api.put(path, object);
     const name = `pod${index}`;
     const [, cost] = await meter.measure(async () => {

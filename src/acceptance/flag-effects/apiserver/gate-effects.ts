@@ -71,7 +71,8 @@ function addsPage(gate: string, path: string): Effect {
       [{ [gate]: true }, 200],
     ] as const) {
       await using server = await startServer(withGates(gates));
-      t.equal((await server.send(`GET ${path}`)).status, status);
+      const headers = { ...server.admin, accept: "text/plain" };
+      t.equal((await server.send(`GET ${path}`, undefined, headers)).status, status);
     }
   };
 }

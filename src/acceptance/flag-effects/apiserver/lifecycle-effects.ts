@@ -321,7 +321,8 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   },
   "feature-gates": async (t) => {
     await using server = await startServer({ "feature-gates": "ComponentStatusz=true" });
-    t.equal((await server.send("GET /statusz")).status, 200, "a page that is off by default");
+    const headers = { ...server.admin, accept: "text/plain" };
+    t.equal((await server.send("GET /statusz", undefined, headers)).status, 200, "a page that is off by default");
   },
   help: async (t) => {
     t.match(invokeMutant(apiserverProgram, ["--help"], { version: "v1.33.0" }), { code: 0, stdout: /Usage:/ });

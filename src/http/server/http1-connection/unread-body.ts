@@ -8,26 +8,24 @@ const DISCARDED_BYTES_MAX = 256 * 1024;
 const DISCARD_MS = 1000;
 
 /**
- * Reads the rest of a request's body, so that the connection can be used again. Resolves when it is read, is too long,
- * does not arrive, or the client leaves.
+ * Reads the rest of a request's body, so that the connection can be used again. Resolves when it is read, does not
+ * arrive, or the client leaves; at once for one that is long or of unknown length.
  */
 export async function discardUnread(incoming: IncomingMessage, clock: Clock): Promise<void> {
   const { headers, complete } = incoming;
-  const isSent = headers.expect === undefined && Number(headers["content-length"] ?? 0) <= DISCARDED_BYTES_MAX;
+  // One in chunks may have a chunk for each byte, which costs more than a connection.
+  const length = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
+  const isSent = headers.expect === undefined && length <= DISCARDED_BYTES_MAX;
   if (complete || incoming.destroyed || !isSent) return;
   await new Promise<void>((resolve) => {
-    let bytes = 0;
-    const onData = (chunk: Buffer): void => {
-      bytes += chunk.length;
-      if (bytes > DISCARDED_BYTES_MAX) stop();
-    };
     const stop = (): void => {
       timer.cancel();
       incoming.pause();
-      incoming.off("data", onData).off("end", stop).off("close", stop).off("error", stop);
+      incoming.off("end", stop).off("close", stop).off("error", stop);
       resolve();
     };
     const timer = clock.timer(DISCARD_MS, stop);
-    incoming.on("data", onData).on("end", stop).on("close", stop).on("error", stop);
+    incoming.on("end", stop).on("close", stop).on("error", stop);
+    incoming.resume();
   });
 }
