@@ -131,7 +131,10 @@ t.test("a request that cannot or may not switch protocols gets an ordinary respo
   t.match(await exchange(handshake("/refused")), /^HTTP\/1\.1 403 [\s\S]*connection: close\r\n[\s\S]*\r\n\r\nrefused/i);
   t.match(await exchange(handshake("/", "", "short")), /^HTTP\/1\.1 400 [\s\S]*the WebSocket key is invalid/);
   t.match(await exchange(handshake("/").replace("n: 13", "n: 8")), /^HTTP\/1\.1 400 [\s\S]*version is not 13/);
-  t.match(await exchange(handshake("/").replace("Host: a\r\n", "")), /^HTTP\/1\.1 400 [\s\S]*no Host header/);
+  t.match(
+    await exchange(handshake("/").replace("Host: a\r\n", "")),
+    /^HTTP\/1\.1 400 [\s\S]*missing required Host header/,
+  );
   const withBody = handshake("/", "Content-Length: 5\r\n").replace("GET", "POST");
   const socket = connect(port, "127.0.0.1", () => socket.write(`${withBody}hello`));
   socket.once("data", () => socket.write("GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
