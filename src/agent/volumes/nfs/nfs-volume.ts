@@ -66,12 +66,13 @@ export async function mountNfs(
 
 /** The program may wait for a server for minutes; the signal ends it. */
 async function runMount({ type, source, target, options }: RemoteMount, signal?: AbortSignal): Promise<void> {
-  const args = ["-t", type, ...(options.length === 0 ? [] : ["-o", options.join(",")]), source, target];
+  const flags = ["-t", type, ...(options.length === 0 ? [] : ["-o", options.join(",")])];
   await new Promise<void>((resolve, reject) => {
-    execFile("mount", args, { ...(signal && { signal }) }, (error, stdout, stderr) => {
+    // A server's name may begin with a dash.
+    execFile("mount", [...flags, "--", source, target], { ...(signal && { signal }) }, (error, stdout, stderr) => {
       if (error === null) return resolve();
       const status = typeof error.code === "number" ? `exit status ${error.code}` : error.message;
-      const command = `Mounting command: mount\nMounting arguments: ${args.join(" ")}`;
+      const command = `Mounting command: mount\nMounting arguments: ${[...flags, source, target].join(" ")}`;
       reject(new Error(`mount failed: ${status}\n${command}\nOutput: ${stdout}${stderr}`, { cause: error }));
     });
   });
