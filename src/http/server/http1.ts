@@ -220,7 +220,9 @@ async function sendResponse(
     return;
   }
   const { draining } = context.inFlight;
-  if (!draining && !incoming.complete && !endsConnection(response)) await discardUnread(incoming, context.clock);
+  // The body of a streamed response may be made of the request's.
+  const isOver = !isStreamed(response.body) && !endsConnection(response);
+  if (!draining && !incoming.complete && isOver) await discardUnread(incoming, context.clock);
   try {
     const headers = outgoingHeaders(response);
     // Before the connection can be reused, an unread body would have to be read to its end.

@@ -38,3 +38,23 @@ t.test("a connection is used again after a refused body of up to 256 KiB, and cl
   t.match(await exchange(listener.port, head(3, "Expect: 100-continue\r\n"), ""), /connection: close/i);
   t.match(await exchange(listener.port, head(3), ""), /connection: close/i, "a body that does not arrive");
 });
+
+t.test("a body that becomes the response's is not discarded", async (t) => {
+  const listener = await listen({
+    handler: async ({ body }) => ({ ...textResponse(200, ""), body }),
+    log: silentLogger,
+    host: "127.0.0.1",
+    tls: undefined,
+  });
+  t.teardown(() => listener.close());
+  const socket = connect(listener.port, "127.0.0.1");
+  let text = "";
+  socket.write(`${head(6)}abc`);
+  for await (const chunk of socket) {
+    text += String(chunk);
+    if (text.includes("abc") && !text.includes("def")) socket.write("def");
+    if (text.includes("def")) break;
+  }
+  socket.destroy();
+  t.match(text, /200 OK[\s\S]*abc[\s\S]*def/);
+});

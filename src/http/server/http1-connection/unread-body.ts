@@ -9,14 +9,16 @@ const DISCARD_MS = 1000;
 
 /**
  * Reads the rest of a request's body, so that the connection can be used again. Resolves when it is read, does not
- * arrive, or the client leaves; at once for one that is long or of unknown length.
+ * arrive, or the client leaves; at once for one that is long, of unknown length, or being read by others.
  */
 export async function discardUnread(incoming: IncomingMessage, clock: Clock): Promise<void> {
   const { headers, complete } = incoming;
   // One in chunks may have a chunk for each byte, which costs more than a connection.
   const length = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
   const isSent = headers.expect === undefined && length <= DISCARDED_BYTES_MAX;
-  if (complete || incoming.destroyed || !isSent) return;
+  // The handler has it, such as a proxy that still forwards it.
+  const isRead = incoming.readableFlowing !== null || incoming.listenerCount("readable") > 0;
+  if (complete || incoming.destroyed || isRead || !isSent) return;
   await new Promise<void>((resolve) => {
     const stop = (): void => {
       timer.cancel();
