@@ -14,7 +14,7 @@ const CERTIFICATE_SECONDS = [
 /** Returns a function that records the remaining validity of a client certificate; negative for an expired one. */
 export function createCertificateObserver(registry: MetricRegistry): (milliseconds: number) => void {
   const name = "apiserver_client_certificate_expiration_seconds";
-  const help = "Distribution of the remaining lifetime on the certificate used to authenticate a " + "request.";
+  const help = "Distribution of the remaining lifetime on the certificate used to authenticate a request.";
   const lasts = registry.histogram({ name, help, stability: "ALPHA" }, CERTIFICATE_SECONDS).with();
   return (milliseconds) => lasts.observe(milliseconds / 1000);
 }

@@ -2,8 +2,7 @@
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { ApiObject } from "../../kind.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
-
-const STANDARD: ReadonlySet<string> = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
+import { STANDARD_FINALIZERS } from "../../meta/validation/object-meta.ts";
 
 export function finalizerWarnings(object: ApiObject, previous: ApiObject | undefined): readonly string[] {
   const old = new Set(previous?.metadata?.finalizers);
@@ -13,7 +12,7 @@ export function finalizerWarnings(object: ApiObject, previous: ApiObject | undef
 
 function problemsOf(finalizer: string): readonly string[] {
   const problems = [...qualifiedName(finalizer)];
-  if (!finalizer.includes("/") && !STANDARD.has(finalizer)) {
+  if (!finalizer.includes("/") && !STANDARD_FINALIZERS.has(finalizer)) {
     const advice = `prefer a domain-qualified finalizer name${finalizer.includes(".") ? " including a path (/)" : ""}`;
     problems.push(`${advice} to avoid accidental conflicts with other finalizer writers`);
   }

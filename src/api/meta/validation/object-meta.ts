@@ -89,7 +89,8 @@ export function validateFinalizerDomains(
 }
 
 const FINALIZERS = "metadata.finalizers";
-const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
+/** Finalizers of Kubernetes without a domain. */
+export const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 const UNKNOWN_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified";
 
 /** Accepts names with a domain and Kubernetes' own finalizers. */
